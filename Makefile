@@ -1,0 +1,55 @@
+# skypane: every target sets itself up. Start with `make demo` or `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test lint types imports unit bench soak format setup java clean help
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed; set PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Could not create $(VENV): on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
+	@echo "Installing skypane and its dependencies into $(VENV) (about a minute, once)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
+	@$(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(STAMP) java ## virtual environment, dependencies, Java 17+
+
+java:
+	@scripts/ensure-java.sh
+
+demo: setup ## a continuous skyline over a bursty out-of-order stream, on embedded Spark, about a minute
+	@$(BIN)/skypane demo
+
+test: setup lint types imports unit ## lint, types, import rules and all tests
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+unit: setup
+	$(BIN)/pytest -q -m "not soak"
+
+soak: setup ## long chaos runs: random kills, random schedules
+	$(BIN)/pytest -q -m soak
+
+bench: setup ## speed and memory, as ratios against peers measured in the same run
+	@$(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev,bench]'
+	$(BIN)/python -m benchmarks
+
+format: $(STAMP) ## let ruff tidy the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove everything that was set up
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis logs results

@@ -1,0 +1,1 @@
+"""Immutable nouns: windows, panes, groups, ledger, errors. Imports nothing of ours."""

@@ -1,0 +1,23 @@
+"""Errors a user can meet: each message names the column, option or file, and the remedy."""
+
+from __future__ import annotations
+
+
+class SkypaneError(Exception):
+    """Base of every error that skypane raises on purpose."""
+
+
+class OptionError(SkypaneError, ValueError):
+    """An option, or a combination of options, makes no sense."""
+
+
+class SchemaError(SkypaneError, ValueError):
+    """A column is missing, or has a type the query cannot use."""
+
+
+class DataError(SkypaneError, ValueError):
+    """A row cannot be used, and the caller asked for strictness."""
+
+
+class CheckpointError(SkypaneError, RuntimeError):
+    """A checkpoint cannot be continued: changed query, damaged file, unknown version."""
