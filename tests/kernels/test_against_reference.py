@@ -1,0 +1,141 @@
+"""Every kernel against its slow oracle, on tables full of ties, infinities and extreme magnitudes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skypane import kernels
+from skypane.kernels import reference
+
+relaxed = settings(deadline=None)  # the first example compiles
+
+SMALL = [0.0, 1.0, 2.0, 3.0]
+NASTY = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    np.inf,
+    -np.inf,
+    1e308,
+    -1e308,
+    1e17,
+    1e17 + 16,
+    1e-320,
+    1.0 + 2**-40,
+    1 + 2**-30,
+]
+
+
+@st.composite
+def tables(draw: st.DrawFn, rows: int = 40, width: int | None = None) -> npt.NDArray[np.float64]:
+    count = draw(st.integers(0, rows))
+    attributes = width or draw(st.integers(1, 16))
+    values = draw(st.sampled_from([SMALL, NASTY, [1.0]]))
+    if draw(st.booleans()):  # a large and random table, too large for Hypothesis to draw value by value
+        generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+        return generator.choice(np.array(values), size=(count * 3, attributes))
+    flat = draw(st.lists(st.sampled_from(values), min_size=count * attributes, max_size=count * attributes))
+    return np.array(flat, dtype=np.float64).reshape(count, attributes)
+
+
+@st.composite
+def cuts(draw: st.DrawFn, rows: int) -> npt.NDArray[np.int64]:
+    inner = draw(st.lists(st.integers(0, rows), max_size=8))
+    return np.array([0, *sorted(inner), rows], dtype=np.int64)
+
+
+def both_types(table: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float32] | npt.NDArray[np.float64]]:
+    with np.errstate(over="ignore", under="ignore"):
+        return [table, table.astype(np.float32)]
+
+
+@relaxed
+@given(tables())
+def test_skyline(table: npt.NDArray[np.float64]) -> None:
+    for values in both_types(table):
+        np.testing.assert_array_equal(kernels.skyline(values), reference.skyline(values))
+
+
+@relaxed
+@given(st.data())
+def test_skyline_groups(data: st.DataObject) -> None:
+    table = data.draw(tables())
+    offsets = data.draw(cuts(len(table)))
+    for values in both_types(table):
+        found = kernels.skyline_groups(values, offsets)
+        np.testing.assert_array_equal(found, reference.skyline_groups(values, offsets))
+
+
+@relaxed
+@given(st.data())
+def test_merge(data: st.DataObject) -> None:
+    width = data.draw(st.integers(1, 16))
+    left, right = data.draw(tables(width=width)), data.draw(tables(width=width))
+    for first, second in zip(both_types(left), both_types(right), strict=True):
+        a = first[reference.skyline(first)]
+        b = second[reference.skyline(second)]
+        for found, expected in zip(kernels.merge(a, b), reference.merge(a, b), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+@relaxed
+@given(st.data())
+def test_kmax(data: st.DataObject) -> None:
+    table = data.draw(tables(rows=25))
+    offsets = data.draw(cuts(len(table)))
+    for values in both_types(table):
+        np.testing.assert_array_equal(kernels.kmax(values, offsets), reference.kmax(values, offsets))
+
+
+@relaxed
+@given(st.data())
+def test_top_k_groups(data: st.DataObject) -> None:
+    scores = data.draw(tables(width=1))[:, 0]
+    ids = np.array(
+        data.draw(st.lists(st.integers(-3, 3), min_size=len(scores), max_size=len(scores))), np.int64
+    )
+    offsets = data.draw(cuts(len(scores)))
+    k = data.draw(st.integers(0, 12))
+    found = kernels.top_k_groups(scores, ids, offsets, k)
+    np.testing.assert_array_equal(found, reference.top_k_groups(scores, ids, offsets, k))
+
+
+@relaxed
+@given(st.data())
+def test_dominance_join(data: st.DataObject) -> None:
+    width = data.draw(st.integers(1, 16))
+    live, fresh = data.draw(tables(width=width)), data.draw(tables(width=width))
+    generator = np.random.default_rng(len(live))
+    panes = generator.integers(-3, 6, len(live))
+    for old, new in zip(both_types(live), both_types(fresh), strict=True):
+        new_sky = new[reference.skyline(new)]
+        kept, critical = kernels.dominance_join(old, panes, new_sky, 6)
+        expected_kept, expected_critical = reference.dominance_join(old, panes, new_sky)
+        np.testing.assert_array_equal(kept, expected_kept)
+        np.testing.assert_array_equal(critical, expected_critical)
+
+
+@pytest.mark.parametrize("width", range(1, 17))
+@pytest.mark.parametrize("levels", [2, 4, 50])
+def test_larger_tables_of_every_width(width: int, levels: int) -> None:
+    generator = np.random.default_rng(width * 100 + levels)
+    table = generator.integers(0, levels, size=(700, width)).astype(np.float64)
+    for values in (table, table + 1e17, table * 2.0**-60 + 1.0, table.astype(np.float32)):
+        np.testing.assert_array_equal(kernels.skyline(values), reference.skyline(values))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 10))
+def test_many_small_groups(seed: int, width: int) -> None:
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(0, 5, 200)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    table = generator.integers(0, 4, size=(offsets[-1], width)).astype(np.float64)
+    np.testing.assert_array_equal(
+        kernels.skyline_groups(table, offsets), reference.skyline_groups(table, offsets)
+    )
