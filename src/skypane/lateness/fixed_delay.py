@@ -1,0 +1,37 @@
+"""FixedDelay: always wait the same time, like Spark's own watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skypane.lateness.policy import Delays, Lateness, PolicyState
+from skypane.model.durations import Duration, format_duration_us, parse_duration_us
+
+
+@dataclass(frozen=True)
+class FixedDelay(Lateness):
+    """Leave a constant slack: right when the disorder is known and does not change."""
+
+    delay: Duration
+
+    def __post_init__(self) -> None:
+        parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)
+
+    def describe(self) -> Mapping[str, object]:
+        """The delay."""
+        return {"policy": "fixed delay", "delay": format_duration_us(self.slack_us({}))}
+
+    def initial(self) -> PolicyState:
+        """Nothing to remember."""
+        return {}
+
+    def observe(self, state: PolicyState, delays: Delays) -> PolicyState:
+        """Nothing to learn."""
+        del delays
+        return state
+
+    def slack_us(self, state: PolicyState) -> int:
+        """The delay."""
+        del state
+        return parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)

@@ -1,0 +1,23 @@
+"""Names of the columns that skypane adds to a user's records on their way through the stages."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREFIX: Final = "__sp_"
+"""No user column may start with this."""
+
+GROUP: Final = "__sp_group"
+"""The key group: a hash of the key, the unit in which window-stage work is dealt out."""
+
+PANE: Final = "__sp_pane"
+"""The pane number of a partial."""
+
+ID: Final = "__sp_id"
+"""A hash of the whole record: breaks ties the same way whatever order records come in."""
+
+WINDOW: Final = "window"
+"""The result column with the window's start and end."""
+
+KEY_GROUPS: Final = 256
+"""How many key groups there are; also the largest useful degree of the window stage."""

@@ -1,0 +1,42 @@
+"""The ledger: every delivered record is accepted, late or quarantined, exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Counts of records by fate; ``quarantined`` is split by reason."""
+
+    accepted: int = 0
+    late: int = 0
+    quarantined_by_reason: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def quarantined(self) -> int:
+        """Records that no query could use: a null time, a NaN attribute, a time in the far future."""
+        return sum(self.quarantined_by_reason.values())
+
+    @property
+    def delivered(self) -> int:
+        """What the source handed over: the sum of all fates."""
+        return self.accepted + self.late + self.quarantined
+
+    def __add__(self, other: Ledger) -> Ledger:
+        reasons = dict(self.quarantined_by_reason)
+        for reason, count in other.quarantined_by_reason.items():
+            reasons[reason] = reasons.get(reason, 0) + count
+        return Ledger(self.accepted + other.accepted, self.late + other.late, reasons)
+
+    def to_json(self) -> dict[str, object]:
+        """A form that survives JSON."""
+        return {"accepted": self.accepted, "late": self.late, "quarantined": dict(sorted(self.quarantined_by_reason.items()))}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, object]) -> Ledger:
+        """The inverse of :meth:`to_json`."""
+        reasons = body["quarantined"]
+        assert isinstance(reasons, Mapping)
+        return cls(int(str(body["accepted"])), int(str(body["late"])), {str(k): int(v) for k, v in reasons.items()})

@@ -1,0 +1,59 @@
+"""Definition: everything about a continuous query that decides its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from skypane.model.columns import GROUP, KEY_GROUPS, PANE, PREFIX, WINDOW
+from skypane.model.errors import SchemaError
+from skypane.model.windows import WindowSpec
+from skypane.queries.base import Query, find_column
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A query, its windows, the time column and the key columns."""
+
+    query: Query
+    window: WindowSpec
+    time: str
+    keys: tuple[str, ...] = ()
+    time_zone: str | None = "UTC"
+    """How the time column is shown; ``None`` for timestamps without a zone. Windows are aligned to the epoch either way."""
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """The columns that say whose partial it is: every partial carries them."""
+        return (GROUP, PANE, *self.keys)
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raise :class:`SchemaError` naming the column if records of this schema cannot be processed."""
+        for name in schema.names:
+            if name.startswith(PREFIX) and name not in self.query.expressions():
+                raise SchemaError(f"Column {name!r}: names that start with {PREFIX!r} are reserved. Rename it.")
+            if name.lower() == WINDOW:
+                raise SchemaError(f"The records have a column {name!r}, which the result adds. Rename it first.")
+        kind = find_column(schema, self.time, "Time column").type
+        if not pa.types.is_timestamp(kind):
+            raise SchemaError(
+                f"Time column {self.time!r} has type {kind}; it must be a timestamp. "
+                f"Convert it first, e.g. with F.to_timestamp({self.time!r}) or F.timestamp_millis({self.time!r})."
+            )
+        for key in self.keys:
+            kind = find_column(schema, key, "Key").type
+            if pa.types.is_nested(kind):
+                raise SchemaError(f"Key {key!r} has type {kind}; a key must be a plain column. Use its fields as keys.")
+        self.query.check(schema)
+
+    def describe(self) -> Mapping[str, object]:
+        """The fingerprint that a checkpoint keeps: another one is another query."""
+        return {
+            "query": dict(self.query.describe()),
+            "window": {"size_us": self.window.size_us, "slide_us": self.window.slide_us},
+            "time": self.time,
+            "keys": list(self.keys),
+            "key_groups": KEY_GROUPS,
+        }

@@ -1,0 +1,140 @@
+"""Query: lift rows into partials, combine partials, lower a window's partial into its answer.
+
+Every operation works on many groups at once: a table whose rows are sorted by group, and where each group
+starts (:class:`~skypane.model.groups.Groups`). So a million rows of one key and one row of each of a million keys take the same
+few vectorised calls.
+
+The laws that every query must keep are executed by :mod:`skypane.testing.laws`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skypane.model.columns import PREFIX
+from skypane.model.errors import SchemaError
+from skypane.model.groups import Groups, Int64Array
+
+BoolArray = npt.NDArray[np.bool_]
+Row = dict[str, Any]
+
+
+class Grouped(NamedTuple):
+    """A table sorted by group, with the groups' borders."""
+
+    table: pa.Table
+    groups: Groups
+
+
+class Expression(NamedTuple):
+    """A column to compute from the records before they are lifted."""
+
+    sql: str
+    as_double: bool = False
+
+
+class Invalid(NamedTuple):
+    """Rows that the query cannot use, and why."""
+
+    mask: BoolArray
+    reason: str
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What a query promises about ``combine``; associativity and commutativity are promised by all."""
+
+    idempotent: bool
+    """Combining a partial with itself changes nothing."""
+    selective: bool
+    """Partials and answers are rows of the input, so a record's own columns reach the result."""
+
+
+class Query(ABC):
+    """A window computation. Implement one in its own file; register nothing; run the law suite on it."""
+
+    kind: ClassVar[str]
+    """The name in checkpoints and explanations."""
+    properties: ClassVar[Properties]
+
+    @abstractmethod
+    def describe(self) -> Mapping[str, object]:
+        """Everything that defines the answer, as JSON: a changed description is a changed query."""
+
+    @abstractmethod
+    def check(self, schema: pa.Schema) -> None:
+        """Raise :class:`SchemaError` naming the column if the query cannot run on such records."""
+
+    def expressions(self) -> Mapping[str, Expression]:
+        """Columns to compute from SQL expressions before ``lift``, by internal name."""
+        return {}
+
+    def needs_record_id(self) -> bool:
+        """Whether ``lift`` wants :data:`skypane.model.columns.ID`, a hash of the whole record, to break ties."""
+        return False
+
+    def invalid(self, rows: pa.Table) -> Sequence[Invalid]:
+        """Rows to quarantine; of several reasons for one row the first counts."""
+        del rows
+        return ()
+
+    @abstractmethod
+    def lift(self, rows: pa.Table, groups: Groups) -> Grouped:
+        """Turn the rows of each group into the group's partial (a few rows of the partial schema)."""
+
+    @abstractmethod
+    def combine(self, partials: pa.Table, groups: Groups) -> Grouped:
+        """Merge the partial rows of each group into one partial."""
+
+    @abstractmethod
+    def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
+        """Turn each group's partial into its answer rows."""
+
+    @abstractmethod
+    def reference(self, rows: Sequence[Row]) -> list[Row]:
+        """The answer for one group of rows, the slow obvious way, in any order: the oracle of the law suite."""
+
+
+class Selection(Query):
+    """A query that selects records: the partial of a group is a subset of its rows."""
+
+    properties = Properties(idempotent=True, selective=True)
+
+    @abstractmethod
+    def inputs(self) -> Sequence[str]:
+        """The columns that ``select`` reads: only these are brought into group order before selecting."""
+
+    @abstractmethod
+    def select(self, rows: pa.Table, groups: Groups) -> Int64Array:
+        """Indices (ascending) of the rows that may still matter to a window that contains their group."""
+
+    def lift(self, rows: pa.Table, groups: Groups) -> Grouped:
+        """Keep the selected rows."""
+        indices = self.select(rows, groups)
+        if len(indices) == rows.num_rows:
+            return Grouped(rows, groups)
+        return Grouped(rows.take(pa.array(indices)), groups.after_keeping(indices))
+
+    def combine(self, partials: pa.Table, groups: Groups) -> Grouped:
+        """A selection of a union of selections: the same operation again."""
+        return self.lift(partials, groups)
+
+    def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
+        """The selected records are the answer."""
+        return Grouped(partials, groups)
+
+
+def find_column(schema: pa.Schema, name: str, role: str) -> pa.Field:
+    """The field called ``name``, or an error that lists what there is."""
+    index = schema.get_field_index(name)
+    if index < 0:
+        have = ", ".join(n for n in schema.names if not n.startswith(PREFIX))
+        raise SchemaError(f"{role} {name!r} is not a column. The columns are: {have}.")
+    return schema.field(index)

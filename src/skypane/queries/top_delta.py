@@ -1,0 +1,96 @@
+"""Top-delta dominant: the skyline records that are hardest to beat, by k-dominance.
+
+A record q k-dominates p if q is no worse than p on some k attributes and better on one of them. ``kmax`` of p is
+the largest k with which any record of the window k-dominates p: the smaller, the harder to beat. Skyline records are
+enough as dominators (sandwich lemma: if Skyline(W) <= M <= W, then kmax over M equals kmax over W), so panes keep their
+skylines and nothing more is needed for an exact answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skypane import kernels
+from skypane.model.columns import ID
+from skypane.model.errors import OptionError, SchemaError
+from skypane.model.groups import Groups, Int64Array
+from skypane.queries.base import Grouped, Invalid, Row, Selection
+from skypane.queries.preferences import Preferences
+from skypane.queries.skyline import dominates
+
+KMAX = "kmax"
+
+
+@dataclass(frozen=True)
+class TopDelta(Selection):
+    """At most ``delta`` skyline records in the order of (kmax, attributes, record id)."""
+
+    kind = "top_delta"
+
+    delta: int
+    preferences: Preferences
+
+    def __post_init__(self) -> None:
+        if isinstance(self.delta, bool) or not isinstance(self.delta, int) or self.delta < 1:
+            raise OptionError(f"delta={self.delta!r} must be a whole number, 1 or more.")
+
+    def describe(self) -> Mapping[str, object]:
+        """Delta, the attributes and their directions."""
+        return {"type": self.kind, "delta": self.delta, **self.preferences.describe()}
+
+    def check(self, schema: pa.Schema) -> None:
+        """All attributes are numeric columns, and the name of the added column is free."""
+        self.preferences.check(schema)
+        if KMAX in schema.names:
+            raise SchemaError(f"The records have a column {KMAX!r}, which top-delta adds. Rename or drop it first.")
+
+    def needs_record_id(self) -> bool:
+        """Ties in kmax and in every attribute are cut by record id."""
+        return True
+
+    def invalid(self, rows: pa.Table) -> Sequence[Invalid]:
+        """Null and NaN attributes."""
+        return self.preferences.invalid(rows)
+
+    def inputs(self) -> Sequence[str]:
+        """The attributes."""
+        return self.preferences.attributes
+
+    def select(self, rows: pa.Table, groups: Groups) -> Int64Array:
+        """The skyline of each group."""
+        return kernels.skyline_groups(self.preferences.matrix(rows), groups.offsets)
+
+    def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
+        """Rank by (kmax, attributes, id) within each group and cut at delta."""
+        values = self.preferences.matrix(partials)
+        kmax = kernels.kmax(values, groups.offsets)
+        group_ids = groups.row_ids()
+        # lexsort sorts by the last key first.
+        keys = (partials.column(ID).to_numpy(), *values.T[::-1], kmax, group_ids)
+        order = np.lexsort(keys)
+        rank = np.arange(len(order)) - groups.offsets[group_ids[order]]
+        best = order[rank < self.delta]
+        table = partials.take(pa.array(best)).append_column(KMAX, pa.array(kmax[best], pa.int32()))
+        return Grouped(table, Groups.from_sizes(np.minimum(groups.sizes, self.delta)))
+
+    def reference(self, rows: Sequence[Row]) -> list[Row]:
+        """Compare everything with everything, against all records of the window."""
+        points = [self.preferences.oriented(row) for row in rows]
+        ranked = []
+        for row, p in zip(rows, points, strict=True):
+            if any(dominates(q, p) for q in points):
+                continue
+            kmax = max((k_dominance(q, p) for q in points), default=0)
+            ranked.append(((kmax, p, row[ID]), {**row, KMAX: kmax}))
+        ranked.sort(key=lambda pair: pair[0])
+        return [row for _, row in ranked[: self.delta]]
+
+
+def k_dominance(q: Sequence[float], p: Sequence[float]) -> int:
+    """The largest k with which ``q`` k-dominates ``p``; 0 if it does not for any k."""
+    no_worse = sum(a <= b for a, b in zip(q, p, strict=True))
+    return no_worse if any(a < b for a, b in zip(q, p, strict=True)) else 0

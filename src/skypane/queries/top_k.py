@@ -1,0 +1,83 @@
+"""Top-k: the records with the largest score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skypane import kernels
+from skypane.model.columns import ID, PREFIX
+from skypane.model.errors import OptionError, SchemaError
+from skypane.model.groups import Groups, Int64Array
+from skypane.queries.base import Expression, Grouped, Invalid, Row, Selection
+
+SCORE = "score"
+_SCORE_INPUT = f"{PREFIX}score"
+
+
+@dataclass(frozen=True)
+class TopK(Selection):
+    """The ``k`` records with the largest ``score``, a SQL expression; ties go to the smaller record id."""
+
+    kind = "top_k"
+
+    k: int
+    score: str
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+            raise OptionError(f"k={self.k!r} must be a whole number, 1 or more.")
+        if not isinstance(self.score, str) or not self.score.strip():
+            raise OptionError(f"score={self.score!r} must be a SQL expression over the columns, such as 'rating / price'.")
+
+    def describe(self) -> Mapping[str, object]:
+        """k and the score."""
+        return {"type": self.kind, "k": self.k, "score": self.score}
+
+    def check(self, schema: pa.Schema) -> None:
+        """The name of the added column is free."""
+        if SCORE in schema.names:
+            raise SchemaError(f"The records have a column {SCORE!r}, which top-k adds. Rename it, e.g. to 'points', first.")
+
+    def expressions(self) -> Mapping[str, Expression]:
+        """The score, as a double."""
+        return {_SCORE_INPUT: Expression(self.score, as_double=True)}
+
+    def needs_record_id(self) -> bool:
+        """Equal scores are cut by record id."""
+        return True
+
+    def invalid(self, rows: pa.Table) -> Sequence[Invalid]:
+        """A score that cannot be ranked."""
+        scores = rows.column(_SCORE_INPUT)
+        null = np.asarray(pc.is_null(scores).to_numpy(), dtype=np.bool_)
+        nan = np.asarray(pc.fill_null(pc.is_nan(scores), fill_value=False).to_numpy(), dtype=np.bool_)
+        return (Invalid(null, "null score"), Invalid(nan, "NaN score"))
+
+    def _ranked(self, rows: pa.Table, groups: Groups) -> Int64Array:
+        scores = np.asarray(rows.column(_SCORE_INPUT).to_numpy(), dtype=np.float64)
+        return kernels.top_k_groups(scores, rows.column(ID).to_numpy(), groups.offsets, self.k)
+
+    def inputs(self) -> Sequence[str]:
+        """The score and the tie breaker."""
+        return (_SCORE_INPUT, ID)
+
+    def select(self, rows: pa.Table, groups: Groups) -> Int64Array:
+        """The best k of each group."""
+        return np.sort(self._ranked(rows, groups))
+
+    def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
+        """The best k of each group, best first, with their score."""
+        best = self._ranked(partials, groups)
+        table = partials.take(pa.array(best))
+        table = table.append_column(SCORE, table.column(_SCORE_INPUT))
+        return Grouped(table, Groups.from_sizes(np.minimum(groups.sizes, self.k)))
+
+    def reference(self, rows: Sequence[Row]) -> list[Row]:
+        """Sort everything."""
+        ranked = sorted(rows, key=lambda row: (-row[_SCORE_INPUT], row[ID]))
+        return [{**row, SCORE: row[_SCORE_INPUT]} for row in ranked[: self.k]]

@@ -1,0 +1,43 @@
+"""Ranges: deal key groups out to window-stage tasks, so that each has about the same number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.model.columns import GROUP, KEY_GROUPS
+
+
+class GroupRange(NamedTuple):
+    """The key groups ``first .. end - 1``."""
+
+    first: int
+    end: int
+
+    def overlaps(self, other: GroupRange) -> bool:
+        """Whether any key group is in both."""
+        return self.first < other.end and other.first < self.end
+
+    def slice_of(self, table: pa.Table) -> pa.Table:
+        """The rows of these key groups, from a table sorted by key group; nothing is copied."""
+        low, high = np.searchsorted(table.column(GROUP).to_numpy(), [self.first, self.end])
+        return table.slice(int(low), int(high - low))
+
+
+ALL_GROUPS = GroupRange(0, KEY_GROUPS)
+
+
+def balanced_ranges(rows_by_group: Mapping[int, int], degree: int) -> list[GroupRange]:
+    """At most ``degree`` ranges that cover all key groups, each with some rows (one range if there are none)."""
+    weights = np.zeros(KEY_GROUPS, dtype=np.int64)
+    for group, rows in rows_by_group.items():
+        weights[group] = rows
+    tasks = max(1, min(degree, int((weights > 0).sum())))
+    total = np.cumsum(weights)
+    # Border i is the group where the running total passes the i-th share; equal borders (one heavy group) fall away.
+    shares = total[-1] * np.arange(1, tasks) / tasks
+    borders = sorted({0, KEY_GROUPS, *(int(b) + 1 for b in np.searchsorted(total, shares))} - {KEY_GROUPS + 1})
+    return [GroupRange(a, b) for a, b in zip(borders[:-1], borders[1:], strict=True)]

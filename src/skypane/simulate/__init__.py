@@ -1,0 +1,1 @@
+"""The same operators without Spark: for tests, transcripts and studies."""

@@ -1,0 +1,69 @@
+"""The brute-force oracle of a continuous query: every window over the accepted records, the slow obvious way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pyarrow as pa
+
+from skypane.model.columns import ID, PREFIX
+from skypane.operators.definition import Definition
+from skypane.simulate.preparation import prepare
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+Answer = dict[tuple[Any, ...], list[str]]
+
+
+def micros(when: datetime) -> int:
+    return (when - EPOCH) // timedelta(microseconds=1)
+
+
+def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
+    """(keys..., window start us) -> the answer's rows as sorted text."""
+    rows = prepare(definition, accepted).to_pylist()
+    members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    size, slide = definition.window.size_us, definition.window.slide_us
+    for row in rows:
+        time = micros(row[definition.time])
+        start = time // slide * slide
+        while start > time - size:
+            members[(*(row[k] for k in definition.keys), start)].append(row)
+            start -= slide
+    answers = {}
+    for where, group in members.items():
+        answers[where] = as_text(definition, definition.query.reference(group))
+    return answers
+
+
+def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:
+    """The same form from result tables; a window that comes twice is an error."""
+    answers: Answer = {}
+    for table in tables:
+        here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+        for row in table.to_pylist():
+            assert micros(row["window"]["end"]) - micros(row["window"]["start"]) == definition.window.size_us
+            here[(*(row[k] for k in definition.keys), micros(row["window"]["start"]))].append(row)
+        for where, group in here.items():
+            assert where not in answers, f"window {where} was emitted twice"
+            answers[where] = as_text(definition, group)
+    return answers
+
+
+def as_text(definition: Definition, rows: list[dict[str, Any]]) -> list[str]:
+    """Rows without keys, window and internal columns, in a canonical form."""
+    hidden = {*definition.keys, "window", ID}
+    return sorted(
+        repr(sorted((k, _canonical(v)) for k, v in row.items() if k not in hidden and not k.startswith(PREFIX)))
+        for row in rows
+    )
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, float):
+        if value == 0:
+            return 0.0
+        return float(f"{value:.11e}") if abs(value) not in (float("inf"),) and value == value else value
+    return value
