@@ -11,9 +11,10 @@ from skypane.model.groups import Float64Array
 from skypane.traffic.arrivals.base import US_PER_S, ModulatedArrivals, RateProfile, Span, stepped_profile
 from skypane.traffic.seeds import Purpose, Seeds
 
-_SHORTEST_S = 0.005
-# Sessions up to 0.005 * 2^40 s, over a hundred years: no stream is long enough to notice the end of the tail.
+_RECORDS_OF_SHORTEST = 10.0
+# The longest sessions send 10 * 2^40 records: no stream is long enough to notice the end of the tail.
 _OCTAVES = 40
+_BLIP = 8.0  # length of the added short sessions, in shortest sessions
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,30 @@ class SelfSimilarArrivals(ModulatedArrivals):
         """The mean of the rate, which no finite stream comes close to quickly."""
         return self.rate_per_s
 
+    @property
+    def tail(self) -> float:
+        """Exponent of the Pareto lengths."""
+        return 3.0 - 2.0 * self.hurst
+
+    @property
+    def shortest_us(self) -> float:
+        """Length of the shortest Pareto session, the one that sends ten records."""
+        return _RECORDS_OF_SHORTEST * self.sessions / self.rate_per_s * US_PER_S
+
+    @property
+    def blips(self) -> float:
+        """Short sessions of one length to add for each Pareto session.
+
+        The variance of counts is that of a self-similar process and a term that grows with the length of the
+        interval: positive from the noise of counting, negative because no Pareto session is shorter than
+        the shortest. For H near 0.5 both grow almost alike, and the sum looks like a larger H over all scales
+        that a stream can show. Blips have a variance of the second kind only: so many make the term vanish.
+        """
+        tail = self.tail
+        lacking = 1.0 / ((tail - 1.0) * (2.0 - tail)) - tail / (tail - 1.0) + 0.5
+        noise = 1.0 / _RECORDS_OF_SHORTEST
+        return max(0.0, 2.0 * lacking - noise * tail / (tail - 1.0)) / (_BLIP**2 + noise * _BLIP)
+
     def profile(self, seeds: Seeds, span: Span) -> RateProfile:
         """Open sessions times the rate of one."""
         starts, stops = self._sessions(seeds, span)
@@ -49,8 +74,8 @@ class SelfSimilarArrivals(ModulatedArrivals):
         """Start and stop of all sessions that are open at some time of the span."""
         starts: list[Float64Array] = []
         stops: list[Float64Array] = []
-        for octave in range(_OCTAVES):
-            longest_us = _SHORTEST_S * US_PER_S * 2.0 ** (octave + 1)
+        for octave in range(_OCTAVES + 1):
+            longest_us = self.shortest_us * (_BLIP if octave == _OCTAVES else 2.0 ** (octave + 1))
             cell_us = int(max(longest_us, span.stop_us - span.start_us))
             for cell in range(span.start_us // cell_us - 1, (span.stop_us - 1) // cell_us + 1):
                 begins_us, ends_us = _octave_cell(self, seeds, octave, cell_us, cell)
@@ -65,11 +90,14 @@ def _octave_cell(
     arrivals: SelfSimilarArrivals, seeds: Seeds, octave: int, cell_us: int, cell: int
 ) -> tuple[Float64Array, Float64Array]:
     """Start and stop of the sessions of one octave of length that start in one cell of time."""
-    tail = 3.0 - 2.0 * arrivals.hurst
-    starts_per_us = arrivals.sessions * (tail - 1.0) / (tail * _SHORTEST_S * US_PER_S)
-    upper, lower = 2.0 ** (-tail * octave), 2.0 ** (-tail * (octave + 1))
+    tail = arrivals.tail
+    per_us = arrivals.sessions / (tail / (tail - 1.0) + arrivals.blips * _BLIP) / arrivals.shortest_us
     random = seeds.generator(Purpose.SESSIONS, cell, octave)
-    count = int(random.poisson(starts_per_us * (upper - lower) * cell_us))
+    if octave == _OCTAVES:
+        begins_us = (random.random(int(random.poisson(per_us * arrivals.blips * cell_us))) + cell) * cell_us
+        return begins_us, begins_us + _BLIP * arrivals.shortest_us
+    upper, lower = 2.0 ** (-tail * octave), 2.0 ** (-tail * (octave + 1))
+    count = int(random.poisson(per_us * (upper - lower) * cell_us))
     begins_us = (random.random(count) + cell) * cell_us
     survival = lower + (upper - lower) * random.random(count)
-    return begins_us, begins_us + _SHORTEST_S * US_PER_S * survival ** (-1.0 / tail)
+    return begins_us, begins_us + arrivals.shortest_us * survival ** (-1.0 / tail)
