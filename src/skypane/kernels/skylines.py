@@ -1,5 +1,11 @@
-"""The skyline of a table, and of every group of a table: rows that no other row dominates."""
+"""The skyline of a table, and of every group of a table: rows that no other row dominates.
 
+Small groups are tested pair by pair. Others are screened, ordered by score and taken in growing batches:
+each batch is tested against the tree of the skyline so far, then against itself. A row never scores
+above a row that it dominates and batches never part equal scores, so an earlier batch is never revised.
+"""
+
+# ruff: noqa: PLR0917 (compiled functions take arrays, not objects)
 from __future__ import annotations
 
 import numba
@@ -7,40 +13,101 @@ import numpy as np
 import numpy.typing as npt
 
 from skypane.kernels.arrays import Floats, Indices, Mask, as_offsets, as_table
+from skypane.kernels.screening import order_by_score, screen
+from skypane.kernels.simd import padded_width
+from skypane.kernels.trees import (
+    SCRATCH,
+    Image,
+    has_confirmed_dominator,
+    has_dominator,
+    lowest_corners,
+    plant,
+    row_dominates,
+)
+
+PAIRWISE = 48  # up to this many rows, comparing pairs beats building anything
+FIRST_BATCH = 1024
+GROWTH = 4
+
+_padded_width = numba.njit(cache=True, nogil=True, inline="always")(padded_width)
 
 
 @numba.njit(cache=True, nogil=True)
-def _dominates(table: Floats, a: int, b: int) -> bool:
-    better = False
-    for i in range(table.shape[1]):
-        if table[a, i] > table[b, i]:
-            return False
-        better |= table[a, i] < table[b, i]
-    return better
+def _keep_by_pairs(table: Floats, first: int, last: int, kept: Mask) -> None:
+    for row in range(first, last):
+        alive = True
+        for other in range(first, last):
+            # a dominated row need not be asked: whatever dominates it dominates `row` too
+            if (other > row or kept[other]) and row_dominates(table, other, table, row):
+                alive = False
+                break
+        kept[row] = alive
 
 
 @numba.njit(cache=True, nogil=True)
-def _scan_groups(table: Floats, offsets: Indices, kept: Mask) -> None:
-    window = np.empty(len(table), dtype=np.int64)
+def _drop_dominated(
+    image: Image,
+    width: int,
+    tree_order: Indices,
+    asked: Indices,
+    table: Floats,
+    rows: Indices,
+    exact: bool,
+) -> int:
+    """Move the rows asked for that no row of `tree_order` dominates to the front; how many these are."""
+    tree = plant(image, width, table.shape[1], tree_order)
+    scratch = np.empty(SCRATCH, dtype=np.int64)
+    count = 0
+    if exact:
+        for i in range(len(asked)):
+            if not has_dominator(tree, image, asked[i] * width, scratch):
+                asked[count] = asked[i]
+                count += 1
+        return count
+    members = rows[tree_order]
+    confirm = (table, members, lowest_corners(table, members, tree[1], tree[2]))
+    for i in range(len(asked)):
+        at, row = asked[i] * width, rows[asked[i]]
+        if not has_confirmed_dominator(tree, confirm, image, at, table, row, scratch):
+            asked[count] = asked[i]
+            count += 1
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep_by_trees(table: Floats, first: int, last: int, single: bool, kept: Mask) -> None:
+    attributes = table.shape[1]
+    width = _padded_width(attributes)
+    image, rows, scores, count, exact = screen(table, first, last, width, single)
+    buckets = np.empty(count, dtype=np.int64)
+    order = order_by_score(scores, count, attributes, buckets)
+    best = np.empty(count, dtype=np.int64)
+    found = 0
+    start = 0
+    while start < count:
+        stop = min(count, start + max(FIRST_BATCH, GROWTH * found))
+        while stop < count and buckets[stop] == buckets[stop - 1]:
+            stop += 1
+        batch = order[start:stop]
+        if found:
+            batch = batch[: _drop_dominated(image, width, best[:found].copy(), batch, table, rows, exact)]
+        if len(batch):
+            batch = batch[: _drop_dominated(image, width, batch.copy(), batch, table, rows, exact)]
+        best[found : found + len(batch)] = batch
+        found += len(batch)
+        start = stop
+    for i in range(found):
+        kept[rows[best[i]]] = True
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep_groups(table: Floats, offsets: Indices, single: bool, kept: Mask) -> None:
     for group in range(len(offsets) - 1):
-        size = 0
-        for row in range(offsets[group], offsets[group + 1]):
-            alive = True
-            survivors = 0
-            for i in range(size):
-                other = window[i]
-                if alive and _dominates(table, other, row):
-                    alive = False
-                if alive and _dominates(table, row, other):
-                    kept[other] = False
-                    continue
-                window[survivors] = other
-                survivors += 1
-            size = survivors
-            if alive:
-                kept[row] = True
-                window[size] = row
-                size += 1
+        first, last = offsets[group], offsets[group + 1]
+        if last - first <= PAIRWISE:
+            _keep_by_pairs(table, first, last, kept)
+        else:
+            _keep_by_trees(table, first, last, single, kept)
 
 
 def skyline(values: npt.ArrayLike) -> Indices:
@@ -49,12 +116,18 @@ def skyline(values: npt.ArrayLike) -> Indices:
     Equal rows all stay. Infinities are values like any other; NaN is not allowed.
     """
     table = as_table(values)
-    return skyline_groups(table, np.array([0, len(table)]))
+    return _skyline(table, np.array([0, len(table)], dtype=np.int64))
 
 
 def skyline_groups(values: npt.ArrayLike, offsets: npt.ArrayLike) -> Indices:
     """The skyline of every group of rows by itself, as ascending row indices of the whole table."""
     table = as_table(values)
+    return _skyline(table, as_offsets(offsets, len(table)))
+
+
+def _skyline(table: Floats, offsets: Indices) -> Indices:
+    if table.shape[1] == 0:  # without attributes all rows are equal
+        return np.arange(len(table), dtype=np.int64)
     kept = np.zeros(len(table), dtype=np.bool_)
-    _scan_groups(table, as_offsets(offsets, len(table)), kept)
+    _keep_groups(table, offsets, table.dtype == np.float32, kept)
     return np.flatnonzero(kept)
