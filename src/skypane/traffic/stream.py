@@ -138,13 +138,26 @@ class Stream:
         self, partition: int, start: Position, stop: Position, start_us: int = DEFAULT_START_US
     ) -> Iterator[pa.RecordBatch]:
         """The records of one partition between two places, whose ``ties`` count this partition only."""
+        for index, first, last in self._rows(partition, start, stop):
+            yield self.batch(partition, index, first, last, start_us)
+
+    def read_times(
+        self, partition: int, start: Position, stop: Position
+    ) -> Iterator[tuple[Int64Array, Int64Array]]:
+        """Event and arrival times only, relative to the start: several times faster."""
+        for index, first, last in self._rows(partition, start, stop):
+            block = self.block(partition, index)
+            yield block.ts_us[first:last], block.arrival_us[first:last]
+
+    def _rows(self, partition: int, start: Position, stop: Position) -> Iterator[tuple[int, int, int]]:
+        """Blocks between two places, and which of their rows."""
         if stop <= start:
             return
         for index in range(start.arrived_us // self.block_us, stop.arrived_us // self.block_us + 1):
             arrival_us = self.block(partition, index).arrival_us
             first, last = _row(arrival_us, start), _row(arrival_us, stop)
             if last > first:
-                yield self.batch(partition, index, first, last, start_us)
+                yield index, first, last
 
     def own_ties(self, place: Position) -> list[Position]:
         """The same place as each partition sees it: its own share of the ties."""

@@ -79,7 +79,7 @@ def _intercept(lengths: Float64Array, values: Float64Array) -> float:
     """The value for endless intervals, each point weighted by the number of intervals behind it."""
     if len(lengths) < 3:
         return float(values[-1])
-    # Relative to the first length, the weights are 1, 1/2, 1/4, ...: the noise of a variance is that of its count.
+    # The noise of a variance goes with one over the root of the number of intervals.
     weights = np.sqrt(lengths[0] / lengths)
     design = np.stack([np.ones(len(lengths)), lengths[0] / lengths], axis=1)
     solution, *_ = np.linalg.lstsq(design * weights[:, None], values * weights, rcond=None)

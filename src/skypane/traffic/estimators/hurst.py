@@ -31,9 +31,9 @@ class Hurst:
 def hurst_parameter(counts: Counts) -> Hurst:
     """By aggregated variance: the variance of means over ``m`` intervals falls as ``m ** (2 H - 2)``.
 
-    Only lengths at which the bursts stand out from the noise of counting are used, where there are such. With
-    a long memory the variance around the mean *of the sample* is too small, by a share that depends on H and on
-    the number of intervals: it is put back, repeatedly, until H is consistent with it.
+    Only lengths at which the bursts stand out from the noise of counting are used, where there are such.
+    With a long memory the variance around the mean *of the sample* is too small, by a share that depends on H
+    and on the number of intervals: it is put back, repeatedly, until H is consistent with it.
     """
     lengths, sizes, variances = _variances(counts)
     if len(lengths) < 3:

@@ -1,0 +1,93 @@
+"""Plots: arrivals at three time scales and the pattern of the delays, as PNG files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skypane.model.errors import SkypaneError
+from skypane.model.groups import Int64Array
+from skypane.traffic.arrivals.base import US_PER_S
+from skypane.traffic.estimators.counts import Counts
+
+_BINS = 150
+_BLUE, _RED, _GREY = "#2a6f97", "#c1121f", "#8d99ae"
+
+
+def plot_arrivals(arrival_us: Int64Array, path: Path, title: str) -> Path:
+    """The whole stream, its middle tenth and its middle hundredth, each in as many bins."""
+    figure = _figure(rows=3)
+    whole_us = int(arrival_us[-1] - arrival_us[0]) + 1
+    for axes, share in zip(figure.subplots(3, 1), (1.0, 0.1, 0.01), strict=True):
+        start_us = int(arrival_us[0] + (whole_us - whole_us * share) / 2)
+        part = arrival_us[(arrival_us >= start_us) & (arrival_us < start_us + whole_us * share)]
+        bin_us = max(1, int(whole_us * share / _BINS))
+        counts = np.bincount((part - start_us) // bin_us, minlength=_BINS)[:_BINS]
+        seconds = (start_us - arrival_us[0] + np.arange(len(counts)) * bin_us) / US_PER_S
+        rates = counts * (US_PER_S / bin_us)
+        axes.fill_between(seconds, rates, step="post", color=_BLUE, alpha=0.85, linewidth=0)
+        mean = Counts(bin_us, counts).rate_per_s
+        axes.axhline(mean, color=_RED, linewidth=0.9, linestyle="--")
+        axes.set(xlim=(seconds[0], seconds[-1]), ylim=(0, max(rates.max(), 1) * 1.1), ylabel="records/s")
+        axes.set_title(f"bins of {_length(bin_us)}", fontsize=9, loc="right")
+    figure.axes[0].set_title(title, fontsize=10, loc="left")
+    figure.axes[-1].set_xlabel(
+        "arrival, seconds from the start (all, the middle tenth, the middle hundredth)"
+    )
+    return _save(figure, path)
+
+
+def plot_delays(ts_us: Int64Array, arrival_us: Int64Array, path: Path, title: str) -> Path:
+    """Delay of records over time, and its distribution."""
+    figure = _figure(rows=2)
+    over_time, spread = figure.subplots(2, 1)
+    delays_s = (arrival_us - ts_us) / US_PER_S
+    seconds = (arrival_us - arrival_us[0]) / US_PER_S
+    shown = np.unique(np.linspace(0, len(delays_s) - 1, 4000).astype(np.int64))
+    over_time.scatter(seconds[shown], delays_s[shown], s=2, color=_BLUE, alpha=0.5, linewidths=0)
+    slot = np.minimum((seconds / max(seconds[-1], 1e-9) * _BINS).astype(np.int64), _BINS - 1)
+    highest = np.zeros(_BINS)
+    np.maximum.at(highest, slot, delays_s)
+    middles = (np.arange(_BINS) + 0.5) * seconds[-1] / _BINS
+    over_time.plot(middles, highest, color=_RED, linewidth=0.9, label="longest")
+    over_time.set(
+        xlabel="arrival, seconds from the start", ylabel="delay, s", xlim=(0, max(seconds[-1], 1e-9))
+    )
+    over_time.legend(loc="upper right", fontsize=8, frameon=False)
+    over_time.set_title(title, fontsize=10, loc="left")
+    ordered = np.sort(delays_s)
+    at = np.unique(np.linspace(0, len(ordered) - 1, 2000).astype(np.int64))
+    spread.plot(ordered[at], 1.0 - at / len(ordered), color=_BLUE, linewidth=1.2)
+    spread.axvline(float(delays_s.mean()), color=_GREY, linewidth=0.9, linestyle="--", label="mean")
+    spread.set(
+        xlabel="delay, s", ylabel="share of records later", yscale="log", ylim=(0.5 / len(ordered), 1.5)
+    )
+    spread.legend(loc="upper right", fontsize=8, frameon=False)
+    return _save(figure, path)
+
+
+def _figure(rows: int) -> Any:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as error:
+        raise SkypaneError("plots need matplotlib: pip install 'skypane[plots]'") from error
+    figure = Figure(figsize=(8, 2.1 * rows + 0.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Any, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=8)
+    # Without the version of the software in it, the same stream gives the same file.
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+    return path
+
+
+def _length(length_us: int) -> str:
+    return f"{length_us / US_PER_S:.3g} s" if length_us >= US_PER_S else f"{length_us / 1000:.3g} ms"
