@@ -1,1 +1,76 @@
 """Continuous preference queries and sliding-window analytics over late, out-of-order and bursty streams."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from skypane.lateness.fixed_delay import FixedDelay
+from skypane.lateness.kslack import KSlack
+from skypane.model.errors import CheckpointError, DataError, OptionError, SchemaError, SkypaneError
+
+if TYPE_CHECKING:
+    from skypane.api.stream import stream
+    from skypane.api.table import skyline, top_delta, top_k
+    from skypane.spark.session import embedded_session
+    from skypane.spark.sinks.console import ConsoleSink
+    from skypane.spark.sinks.custom import CallableSink, DiscardSink, FormatSink
+    from skypane.spark.sinks.memory import MemorySink
+    from skypane.spark.sinks.parquet import ParquetSink
+
+try:
+    __version__ = version("skypane")
+except PackageNotFoundError:  # running from a source tree that is not installed
+    __version__ = "0"
+
+# Everything that needs Spark is imported when it is first used, so that the core works without it.
+_SPARK = {
+    "stream": "skypane.api.stream",
+    "skyline": "skypane.api.table",
+    "top_delta": "skypane.api.table",
+    "top_k": "skypane.api.table",
+    "embedded_session": "skypane.spark.session",
+    "ConsoleSink": "skypane.spark.sinks.console",
+    "CallableSink": "skypane.spark.sinks.custom",
+    "DiscardSink": "skypane.spark.sinks.custom",
+    "FormatSink": "skypane.spark.sinks.custom",
+    "MemorySink": "skypane.spark.sinks.memory",
+    "ParquetSink": "skypane.spark.sinks.parquet",
+}
+
+__all__ = [
+    "CallableSink",
+    "CheckpointError",
+    "ConsoleSink",
+    "DataError",
+    "DiscardSink",
+    "FixedDelay",
+    "FormatSink",
+    "KSlack",
+    "MemorySink",
+    "OptionError",
+    "ParquetSink",
+    "SchemaError",
+    "SkypaneError",
+    "embedded_session",
+    "skyline",
+    "stream",
+    "top_delta",
+    "top_k",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _SPARK:
+        raise AttributeError(f"module 'skypane' has no attribute {name!r}")
+    try:
+        return getattr(import_module(_SPARK[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] in {"pyspark", "pandas"}:
+            raise ImportError(f"skypane.{name} needs Spark. Install it with: pip install 'skypane[spark]'") from error
+        raise
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

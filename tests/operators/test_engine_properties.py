@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +26,13 @@ from skypane.simulate.engine import Engine
 from tests.support.oracle import actual_answers, expected_answers
 
 SCHEMA = pa.schema(
-    [("ts", pa.timestamp("us", "UTC")), ("key", pa.string()), ("n", pa.int64()), ("a", pa.float64()), ("b", pa.int64())]
+    [
+        ("ts", pa.timestamp("us", "UTC")),
+        ("key", pa.string()),
+        ("n", pa.int64()),
+        ("a", pa.float64()),
+        ("b", pa.int64()),
+    ]
 )
 
 numbers = st.sampled_from([-1.5, -0.0, 0.0, 1.0, 2.0, 3.0, 1e300, float("inf"), float("-inf"), float("nan"), None])
@@ -36,7 +43,16 @@ queries: st.SearchStrategy[Query] = st.sampled_from(
         Skyline(preferences),
         TopDelta(2, preferences),
         TopK(2, "a"),
-        Aggregates.of({"n_rows": "count", "lo": "min(a)", "hi": "max(b)", "total": "sum(n)", "avg": "mean(n)", "sd": "stddev(n)"}),
+        Aggregates.of(
+            {
+                "n_rows": "count",
+                "lo": "min(a)",
+                "hi": "max(b)",
+                "total": "sum(n)",
+                "avg": "mean(n)",
+                "sd": "stddev(n)",
+            }
+        ),
     ]
 )
 
@@ -46,7 +62,10 @@ def streams(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Records in arrival order: event times drift upwards with disorder, a few are null or far ahead."""
     count = draw(st.integers(0, 60))
     rng = random.Random(draw(st.integers(0, 2**32)))
-    step, disorder = draw(st.sampled_from([1, 100_000, 700_000])), draw(st.sampled_from([0, 500_000, 4_000_000]))
+    step, disorder = (
+        draw(st.sampled_from([1, 100_000, 700_000])),
+        draw(st.sampled_from([0, 500_000, 4_000_000])),
+    )
     rows = []
     for i in range(count):
         time: int | None = i * step - rng.randint(0, disorder) if disorder else i * step
@@ -54,14 +73,19 @@ def streams(draw: st.DrawFn) -> list[dict[str, Any]]:
             time = None
         elif rng.random() < 0.02:
             time = 10**14
-        rows.append(
-            {"ts": time, "key": rng.choice(["x", "y", None]), "n": i, "a": draw(numbers), "b": draw(integers)}
-        )
+        rows.append({"ts": time, "key": rng.choice(["x", "y", None]), "n": i, "a": draw(numbers), "b": draw(integers)})
     return rows
 
 
 windows = st.sampled_from(
-    [(1_000_000, 1_000_000), (1_000_000, 200_000), (3_000_000, 2_000_000), (500_000, 2_000_000), (7, 3), (900_000, 1_300_000)]
+    [
+        (1_000_000, 1_000_000),
+        (1_000_000, 200_000),
+        (3_000_000, 2_000_000),
+        (500_000, 2_000_000),
+        (7, 3),
+        (900_000, 1_300_000),
+    ]
 )
 policies: st.SearchStrategy[Lateness] = st.sampled_from([KSlack(), KSlack("1 second"), FixedDelay("300 milliseconds")])
 
@@ -92,7 +116,7 @@ def test_answers_equal_the_oracle_over_accepted_records(
     rng = random.Random(seed)
     state, outputs = engine.start(), []
     borders = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
-    for low, high in zip(borders, borders[1:], strict=False):
+    for low, high in pairwise(borders):
         batch = rows[low:high]
         tasks = [pa.Table.from_pylist([r for r in batch if r["n"] % degree == d], SCHEMA) for d in range(degree)]
         rng.shuffle(tasks)

@@ -19,7 +19,9 @@ class KSlack(Lateness):
 
     def __post_init__(self) -> None:
         if self._initial_us > (self._max_us if self._max_us is not None else self._initial_us):
-            raise OptionError(f"KSlack(initial_slack={self.initial_slack!r}) is longer than max_slack={self.max_slack!r}.")
+            raise OptionError(
+                f"KSlack(initial_slack={self.initial_slack!r}) is longer than max_slack={self.max_slack!r}."
+            )
 
     @property
     def _initial_us(self) -> int:
@@ -32,7 +34,11 @@ class KSlack(Lateness):
     def describe(self) -> Mapping[str, object]:
         """The bounds of the slack."""
         bound = "unbounded" if self._max_us is None else format_duration_us(self._max_us)
-        return {"policy": "K-slack", "initial slack": format_duration_us(self._initial_us), "max slack": bound}
+        return {
+            "policy": "K-slack",
+            "initial slack": format_duration_us(self._initial_us),
+            "max slack": bound,
+        }
 
     def initial(self) -> PolicyState:
         """The initial slack."""

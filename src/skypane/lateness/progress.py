@@ -40,13 +40,21 @@ class Progress:
         return self.punctuate(int(window.window_end_us(newest)[0]))
 
     def advance(
-        self, policy: Lateness, guard: FutureGuard, t_max_us: int | None, delays: Delays, untrusted_us: Sequence[int]
+        self,
+        policy: Lateness,
+        guard: FutureGuard,
+        t_max_us: int | None,
+        delays: Delays,
+        untrusted_us: Sequence[int],
     ) -> Progress:
         """After one more step: learn, keep the evidence for a far future, move the punctuation."""
         state = dict(policy.observe(self.policy_state, delays))
         evidence = [t for t in (*self.future_evidence_us, *untrusted_us) if t_max_us is None or t > t_max_us]
         moved = replace(
-            self, t_max_us=t_max_us, policy_state=state, future_evidence_us=guard.newest(evidence)[: guard.support - 1]
+            self,
+            t_max_us=t_max_us,
+            policy_state=state,
+            future_evidence_us=guard.newest(evidence)[: guard.support - 1],
         )
         return moved if t_max_us is None else moved.punctuate(t_max_us - policy.slack_us(state))
 
@@ -62,4 +70,9 @@ class Progress:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Progress:
         """The inverse of :meth:`to_json`."""
-        return cls(body["t_max_us"], body["punctuation_us"], dict(body["policy_state"]), tuple(body["future_evidence_us"]))
+        return cls(
+            body["t_max_us"],
+            body["punctuation_us"],
+            dict(body["policy_state"]),
+            tuple(body["future_evidence_us"]),
+        )

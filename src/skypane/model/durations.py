@@ -58,7 +58,13 @@ def _parse_text(value: object, option: str) -> int:
 
 def format_duration_us(micros: int) -> str:
     """The shortest exact text for a duration: 1500000 -> '1500 ms', 2000000 -> '2 s'."""
-    for short, unit in (("d", "day"), ("h", "hour"), ("min", "minute"), ("s", "second"), ("ms", "millisecond")):
+    for short, unit in (
+        ("d", "day"),
+        ("h", "hour"),
+        ("min", "minute"),
+        ("s", "second"),
+        ("ms", "millisecond"),
+    ):
         if micros and micros % _UNIT_US[unit] == 0:
             return f"{micros // _UNIT_US[unit]} {short}"
     return f"{micros} us"

@@ -32,7 +32,11 @@ class Ledger:
 
     def to_json(self) -> dict[str, object]:
         """A form that survives JSON."""
-        return {"accepted": self.accepted, "late": self.late, "quarantined": dict(sorted(self.quarantined_by_reason.items()))}
+        return {
+            "accepted": self.accepted,
+            "late": self.late,
+            "quarantined": dict(sorted(self.quarantined_by_reason.items())),
+        }
 
     @classmethod
     def from_json(cls, body: Mapping[str, object]) -> Ledger:

@@ -28,7 +28,9 @@ class WindowSpec:
 
     def __post_init__(self) -> None:
         if self.size_us <= 0 or self.slide_us <= 0:
-            raise OptionError(f"window size and slide must be longer than zero, not {self.size_us}, {self.slide_us} us.")
+            raise OptionError(
+                f"window size and slide must be longer than zero, not {self.size_us}, {self.slide_us} us."
+            )
 
     @classmethod
     def parse(cls, size: Duration, slide: Duration | None = None) -> WindowSpec:

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from skypane.lateness.future_guard import FUTURE_REASON
 from skypane.lateness.policy import Delays, Lateness
+from skypane.lateness.progress import Progress
 from skypane.model.ledger import Ledger
 from skypane.operators.admission import Frontier, keep_rows, quarantine_rows, times_us
 from skypane.operators.definition import Definition
 from skypane.operators.pane_stats import PaneStats
-from skypane.operators.pane_worker import lift_accepted, sorted_by_group
-from skypane.lateness.progress import Progress
+from skypane.operators.pane_worker import lift_accepted, rows_by_group, sorted_by_group
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,16 @@ class Decision:
     quarantined: pa.Table | None
     """The suspects that did not."""
 
+    @property
+    def partial_rows_by_group(self) -> dict[int, int]:
+        """How many of these partial rows each key group has."""
+        return rows_by_group(self.partials)
+
 
 def decide(
     definition: Definition, policy: Lateness, frontier: Frontier, stats: PaneStats, suspects: pa.Table | None
 ) -> Decision:
-    """Judge the suspects with the knowledge of all tasks, then advance the punctuation. Pure, and blind to task borders."""
+    """Judge the suspects knowing all tasks, then advance the punctuation. Pure, and blind to task borders."""
     guard, before = frontier.guard, frontier.progress
     newest = guard.newest((*stats.newest_us, *before.future_evidence_us))
     anchor = guard.anchor(before.t_max_us, newest)

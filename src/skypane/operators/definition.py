@@ -22,7 +22,7 @@ class Definition:
     time: str
     keys: tuple[str, ...] = ()
     time_zone: str | None = "UTC"
-    """How the time column is shown; ``None`` for timestamps without a zone. Windows are aligned to the epoch either way."""
+    """How times are shown; ``None`` for timestamps without a zone. Windows are aligned to the epoch either way."""
 
     @property
     def frame(self) -> tuple[str, ...]:

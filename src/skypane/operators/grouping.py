@@ -77,7 +77,11 @@ def combine(query: Query, table: pa.Table, order: Order, frame: Sequence[str]) -
 
 
 def _reduce(
-    query: Query, reduce: Callable[[pa.Table, Groups], Grouped], table: pa.Table, order: Order, frame: Sequence[str]
+    query: Query,
+    reduce: Callable[[pa.Table, Groups], Grouped],
+    table: pa.Table,
+    order: Order,
+    frame: Sequence[str],
 ) -> Grouped:
     if isinstance(query, Selection):
         # Only what is compared is brought into order; payload columns are touched once, for the survivors.
@@ -91,4 +95,7 @@ def with_frame(grouped: Grouped, representatives: pa.Table) -> Grouped:
     """Put each group's representative columns in front of its rows."""
     frame = representatives.take(pa.array(grouped.groups.row_ids()))
     body = grouped.table
-    return Grouped(pa.table([*frame.columns, *body.columns], names=[*frame.column_names, *body.column_names]), grouped.groups)
+    return Grouped(
+        pa.table([*frame.columns, *body.columns], names=[*frame.column_names, *body.column_names]),
+        grouped.groups,
+    )

@@ -73,7 +73,7 @@ class PaneStats:
             newest_us=tuple(body["newest_us"]),
             trusted_us=body["trusted_us"],
             max_delay_us=body["max_delay_us"],
-            partial_rows_by_group={g: n for g, n in body["partial_rows_by_group"]},
+            partial_rows_by_group=dict(body["partial_rows_by_group"]),
             work_us=body["work_us"],
         )
 

@@ -40,7 +40,14 @@ class PaneOutput:
 class PaneWorker:
     """Feed it tables in any number and order; finish once."""
 
-    def __init__(self, definition: Definition, frontier: Frontier, *, keep_late: bool = True, keep_quarantined: bool = True) -> None:
+    def __init__(
+        self,
+        definition: Definition,
+        frontier: Frontier,
+        *,
+        keep_late: bool = True,
+        keep_quarantined: bool = True,
+    ) -> None:
         self._definition = definition
         self._frontier = frontier
         self._admission = Admission(definition, frontier)

@@ -1,8 +1,8 @@
 """WindowWorker: one task of the window stage - merge partials into open panes, seal, fire windows, keep the rest.
 
-``advance(state, partials, before, after)`` is a pure function. Its state is a table of partials, one group of rows per key
-and pane, sorted by key group. A window fires when the punctuation passes its end; a pane is forgotten when its last window
-has fired.
+``advance(state, partials, before, after)`` is a pure function. Its state is a table of partials, one group of rows per
+key and pane, sorted by key group. A window fires when the punctuation passes its end; a pane is forgotten when its last
+window has fired.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from skypane.model.columns import PANE, PREFIX, WINDOW
+from skypane.model.columns import GROUP, PANE, PREFIX, WINDOW
 from skypane.model.groups import Groups, Int64Array
 from skypane.operators.definition import Definition
-from skypane.operators.grouping import Order, combine, key_codes, sort_by, with_frame
+from skypane.operators.grouping import Order, combine, key_codes, lift, sort_by, with_frame
 from skypane.operators.pane_worker import sorted_by_group
 from skypane.queries.base import Grouped
 
@@ -35,6 +35,8 @@ class Advance:
     """Result rows; windows of one key in order."""
     windows: int
     """How many (key, window) answers there are."""
+    open_panes: int
+    """How many (key, pane) partials the state holds."""
 
 
 class WindowWorker:
@@ -45,15 +47,19 @@ class WindowWorker:
         self._time_type = pa.timestamp("us", definition.time_zone)
 
     def advance(
-        self, state: pa.Table | None, partials: Sequence[pa.Table], before_us: int | None, after_us: int | None
+        self,
+        state: pa.Table | None,
+        partials: Sequence[pa.Table],
+        before_us: int | None,
+        after_us: int | None,
     ) -> Advance:
         """Take in the step's partials and move the punctuation from ``before_us`` to ``after_us``."""
         parts = [part for part in (state, *partials) if part is not None and part.num_rows]
         if not parts:
-            return Advance(None, (), 0)
+            return Advance(None, (), 0, 0)
         panes = self._merge(parts)
         if after_us is None:
-            return Advance(sorted_by_group(panes.table), (), 0)
+            return Advance(sorted_by_group(panes.table), (), 0, len(panes.groups))
         window = self._definition.window
         first = _LONG_AGO if before_us is None else window.closed_before(before_us)
         end = window.closed_before(after_us)
@@ -61,7 +67,17 @@ class WindowWorker:
         for answer in self._fire(panes, first, end):
             answers.append(self._result(answer.table))
             fired += int((answer.groups.sizes > 0).sum())
-        return Advance(self._retain(panes, end), answers, fired)
+        state, open_panes = self._retain(panes, end)
+        return Advance(state, answers, fired, open_panes)
+
+    def result_schema(self, records: pa.Schema) -> pa.Schema:
+        """The schema of the answers to records of some schema."""
+        frame = [pa.field(GROUP, pa.int32()), pa.field(PANE, pa.int64())]
+        empty = pa.schema([*records, *frame]).empty_table()
+        nothing = Order(np.zeros(0, dtype=np.int64), Groups.from_sizes([]))
+        partials = lift(self._definition.query, empty, nothing, self._definition.frame)
+        answer = self._answer(partials.table, nothing, np.zeros(0, dtype=np.int64), nothing.groups)
+        return self._result(answer.table).schema
 
     def _merge(self, parts: Sequence[pa.Table]) -> Grouped:
         """One group of rows per key and pane; only panes that got something new are combined again."""
@@ -79,7 +95,10 @@ class WindowWorker:
         sizes = order.groups.sizes
         row_mixed = np.repeat(mixed, sizes)
         fresh = combine(
-            self._definition.query, table, Order(order.rows[row_mixed], Groups.from_sizes(sizes[mixed])), self._definition.frame
+            self._definition.query,
+            table,
+            Order(order.rows[row_mixed], Groups.from_sizes(sizes[mixed])),
+            self._definition.frame,
         )
         if mixed.all():
             return fresh
@@ -124,7 +143,10 @@ class WindowWorker:
 
     def _window_column(self, window_ids: Int64Array) -> pa.Array:
         spec = self._definition.window
-        borders = [pa.array(us).cast(self._time_type) for us in (spec.window_start_us(window_ids), spec.window_end_us(window_ids))]
+        borders = [
+            pa.array(us).cast(self._time_type)
+            for us in (spec.window_start_us(window_ids), spec.window_end_us(window_ids))
+        ]
         return pa.StructArray.from_arrays(borders, names=["start", "end"])
 
     def _result(self, table: pa.Table) -> pa.Table:
@@ -133,12 +155,13 @@ class WindowWorker:
         rest = [name for name in table.column_names if name not in lead and not name.startswith(PREFIX)]
         return table.select([*lead, *rest])
 
-    def _retain(self, panes: Grouped, end: int) -> pa.Table | None:
-        """The panes that windows to come still need."""
+    def _retain(self, panes: Grouped, end: int) -> tuple[pa.Table | None, int]:
+        """The panes that windows to come still need, and how many they are."""
         needed = self._definition.window.last_window(panes.table.column(PANE).to_numpy()) >= end
         if not needed.any():
-            return None
-        return sorted_by_group(panes.table if needed.all() else panes.table.filter(pa.array(needed)))
+            return None, 0
+        count = int(needed[panes.groups.offsets[:-1][panes.groups.sizes > 0]].sum())
+        return sorted_by_group(panes.table if needed.all() else panes.table.filter(pa.array(needed))), count
 
 
 def _interleave(kept: Grouped, fresh: Grouped, is_fresh: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Grouped:

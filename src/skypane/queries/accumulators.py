@@ -113,7 +113,7 @@ class Extreme(Accumulator):
 
 
 class Sum(Accumulator):
-    """The sum: exact for integers and decimals, in double-double for floats so that the order of adding does not show."""
+    """The sum: exact for integers and decimals, double-double for floats so that the order of adding does not show."""
 
     function = "sum"
 
@@ -188,8 +188,8 @@ class Variance(Accumulator):
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Merge moments pairwise (Chan et al.)."""
-        arrays = [np.asarray(parts[name].to_numpy()) for name in ("n", "mean", "m2")]
-        return _moments(*kernels.combine_moments(*arrays, groups.offsets))
+        n, mean, m2 = (np.asarray(parts[name].to_numpy()) for name in ("n", "mean", "m2"))
+        return _moments(*kernels.combine_moments(n, mean, m2, groups.offsets))
 
     def lower(self, parts: Mapping[str, pa.ChunkedArray]) -> pa.ChunkedArray:
         """Divide by n - 1."""

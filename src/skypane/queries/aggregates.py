@@ -50,7 +50,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Aggregates(Query):
-    """``count``, ``sum``, ``min``, ``max``, ``mean``, ``variance`` and ``stddev`` of SQL expressions; nulls are left out."""
+    """Named aggregate functions of SQL expressions; nulls are left out, as in SQL."""
 
     kind = "aggregate"
     properties = Properties(idempotent=False, selective=False)
@@ -79,11 +79,16 @@ class Aggregates(Query):
 
     def lift(self, rows: pa.Table, groups: Groups) -> Grouped:
         """One row of parts per group."""
-        return self._rows(groups, [o.accumulator.lift(rows.column(_input(i)), groups) for i, o in enumerate(self.outputs)])
+        return self._rows(
+            groups, [o.accumulator.lift(rows.column(_input(i)), groups) for i, o in enumerate(self.outputs)]
+        )
 
     def combine(self, partials: pa.Table, groups: Groups) -> Grouped:
         """Merge each group's rows of parts into one."""
-        return self._rows(groups, [o.accumulator.combine(self._parts(partials, i), groups) for i, o in enumerate(self.outputs)])
+        return self._rows(
+            groups,
+            [o.accumulator.combine(self._parts(partials, i), groups) for i, o in enumerate(self.outputs)],
+        )
 
     def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
         """Finish each function."""
@@ -102,7 +107,11 @@ class Aggregates(Query):
 
     def _parts(self, partials: pa.Table, index: int) -> dict[str, pa.ChunkedArray]:
         prefix = _part(index, "")
-        return {name.removeprefix(prefix): partials.column(name) for name in partials.column_names if name.startswith(prefix)}
+        return {
+            name.removeprefix(prefix): partials.column(name)
+            for name in partials.column_names
+            if name.startswith(prefix)
+        }
 
     def _rows(self, groups: Groups, parts: Sequence[Parts]) -> Grouped:
         """One row for every group that has rows; a group without rows has no partial."""

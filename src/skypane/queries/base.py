@@ -1,8 +1,8 @@
 """Query: lift rows into partials, combine partials, lower a window's partial into its answer.
 
-Every operation works on many groups at once: a table whose rows are sorted by group, and where each group
-starts (:class:`~skypane.model.groups.Groups`). So a million rows of one key and one row of each of a million keys take the same
-few vectorised calls.
+Every operation works on many groups at once: a table whose rows are sorted by group, and where each group starts
+(:class:`~skypane.model.groups.Groups`). So a million rows of one key and one row of each of a million keys take the
+same few vectorised calls.
 
 The laws that every query must keep are executed by :mod:`skypane.testing.laws`.
 """

@@ -56,7 +56,9 @@ class Preferences:
         for name in self.attributes:
             kind = find_column(schema, name, "Attribute").type
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-                raise SchemaError(f"Attribute {name!r} has type {kind}; attributes must be numeric. Cast it to a number first.")
+                raise SchemaError(
+                    f"Attribute {name!r} has type {kind}; attributes must be numeric. Cast it to a number first."
+                )
 
     def invalid(self, rows: pa.Table) -> list[Invalid]:
         """Rows with a null or NaN attribute: neither better nor worse than anything."""
@@ -99,7 +101,11 @@ def comparable(column: pa.ChunkedArray) -> Float64Array:
             return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
         return _ranks(column)
     numbers = column.to_numpy()
-    if len(numbers) and numbers.dtype.itemsize == 8 and (int(numbers.max()) > _EXACT_INTEGER or int(numbers.min()) < -_EXACT_INTEGER):
+    if (
+        len(numbers)
+        and numbers.dtype.itemsize == 8
+        and (int(numbers.max()) > _EXACT_INTEGER or int(numbers.min()) < -_EXACT_INTEGER)
+    ):
         return _ranks(column)
     return np.asarray(numbers, dtype=np.float64)
 

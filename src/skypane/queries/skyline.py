@@ -15,7 +15,7 @@ from skypane.queries.preferences import Preferences
 
 @dataclass(frozen=True)
 class Skyline(Selection):
-    """Keep a record unless another is at least as good in every attribute and better in one; equal records all stay."""
+    """Keep a record unless another is as good in every attribute and better in one; equal records all stay."""
 
     kind = "skyline"
 

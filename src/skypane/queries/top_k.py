@@ -32,7 +32,9 @@ class TopK(Selection):
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
             raise OptionError(f"k={self.k!r} must be a whole number, 1 or more.")
         if not isinstance(self.score, str) or not self.score.strip():
-            raise OptionError(f"score={self.score!r} must be a SQL expression over the columns, such as 'rating / price'.")
+            raise OptionError(
+                f"score={self.score!r} must be a SQL expression over the columns, such as 'rating / price'."
+            )
 
     def describe(self) -> Mapping[str, object]:
         """k and the score."""
@@ -41,7 +43,9 @@ class TopK(Selection):
     def check(self, schema: pa.Schema) -> None:
         """The name of the added column is free."""
         if SCORE in schema.names:
-            raise SchemaError(f"The records have a column {SCORE!r}, which top-k adds. Rename it, e.g. to 'points', first.")
+            raise SchemaError(
+                f"The records have a column {SCORE!r}, which top-k adds. Rename it, e.g. to 'points', first."
+            )
 
     def expressions(self) -> Mapping[str, Expression]:
         """The score, as a double."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -40,4 +41,4 @@ def balanced_ranges(rows_by_group: Mapping[int, int], degree: int) -> list[Group
     # Border i is the group where the running total passes the i-th share; equal borders (one heavy group) fall away.
     shares = total[-1] * np.arange(1, tasks) / tasks
     borders = sorted({0, KEY_GROUPS, *(int(b) + 1 for b in np.searchsorted(total, shares))} - {KEY_GROUPS + 1})
-    return [GroupRange(a, b) for a, b in zip(borders[:-1], borders[1:], strict=True)]
+    return [GroupRange(a, b) for a, b in pairwise(borders)]

@@ -86,7 +86,8 @@ class Engine:
         if not tables:
             return replace(state, progress=progress), []
         worker = WindowWorker(self.definition)
-        kept, answers = [], []
+        kept: list[pa.Table] = []
+        answers: list[pa.Table] = []
         for span in balanced_ranges(rows_by_group(pa.concat_tables(tables)), degree):
             own = [span.slice_of(partial) for partial in partials]
             panes = None if state.panes is None else span.slice_of(state.panes)

@@ -18,7 +18,9 @@ def prepare(definition: Definition, rows: pa.Table) -> pa.Table:
         column = _evaluate(rows, expression.sql)
         columns[name] = column.cast(pa.float64()) if expression.as_double else column
     if definition.query.needs_record_id():
-        columns[ID] = pa.array([_hash(row) for row in zip(*(c.to_pylist() for c in rows.columns), strict=True)], pa.int64())
+        columns[ID] = pa.array(
+            [_hash(row) for row in zip(*(c.to_pylist() for c in rows.columns), strict=True)], pa.int64()
+        )
     keys = zip(*(rows.column(key).to_pylist() for key in definition.keys), strict=True)
     groups = [_hash(key) % KEY_GROUPS for key in keys] if definition.keys else [0] * rows.num_rows
     columns[GROUP] = pa.array(groups, pa.int32())

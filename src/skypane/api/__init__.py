@@ -1,0 +1,1 @@
+"""What users call: tables once, streams continuously."""

@@ -1,0 +1,1 @@
+"""The Spark adapter: sessions, jobs, checkpoints, sinks. The only folder that imports pyspark."""

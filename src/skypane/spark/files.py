@@ -1,0 +1,111 @@
+"""Files: Arrow IPC with checksums and atomic writes - everything a step stores goes through here."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from skypane.model.errors import CheckpointError
+
+
+@dataclass(frozen=True)
+class FileRef:
+    """A file that was written whole: where it is, what it holds, and how to tell damage."""
+
+    name: str
+    rows: int
+    bytes: int
+    crc32: int
+
+    def to_json(self) -> dict[str, Any]:
+        """A form that survives JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> FileRef:
+        """The inverse of :meth:`to_json`."""
+        return cls(body["name"], body["rows"], body["bytes"], body["crc32"])
+
+
+def unique_name(stem: str, suffix: str) -> str:
+    """A file name that no other attempt of the same task uses."""
+    return f"{stem}-{uuid.uuid4().hex[:16]}{suffix}"
+
+
+def write_table(folder: Path, stem: str, table: pa.Table, *, durable: bool) -> FileRef:
+    """Write a table under an attempt-unique name; ``durable`` waits until it is on the disk."""
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_file(stream, table.schema) as writer:
+        writer.write_table(table)
+    body = stream.getvalue()
+    name = unique_name(stem, ".arrow")
+    with (folder / name).open("wb") as file:
+        file.write(body)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    return FileRef(name, table.num_rows, body.size, zlib.crc32(body))
+
+
+def read_table(folder: Path, ref: FileRef) -> pa.Table:
+    """Read a table back; refuse a file that is missing or damaged."""
+    path = folder / ref.name
+    remedy = "Restore the file from a backup, or start over with a new checkpoint folder."
+    try:
+        body = pa.OSFile(str(path), "rb").read_buffer()
+    except OSError as error:
+        raise CheckpointError(f"The state file {path} cannot be read ({error}). {remedy}") from error
+    if body.size != ref.bytes or zlib.crc32(body) != ref.crc32:
+        raise CheckpointError(f"The state file {path} is damaged: its checksum does not match. {remedy}")
+    return pa.ipc.open_file(pa.BufferReader(body)).read_all()
+
+
+def map_table(path: str) -> pa.Table:
+    """Read a table written by this step; the pages stay in the file cache."""
+    return pa.ipc.open_file(pa.memory_map(path)).read_all()
+
+
+def write_json(path: Path, body: Mapping[str, Any], *, between: Sequence[Any] = ()) -> None:
+    """Replace a JSON file in one atomic step; ``between`` are called when the new one is written but not in place."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    sealed = json.dumps({"crc32": zlib.crc32(text.encode()), "body": json.loads(text)}, sort_keys=True, indent=1)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    with temporary.open("w") as file:
+        file.write(sealed)
+        file.flush()
+        os.fsync(file.fileno())
+    for call in between:
+        call()
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """Read a JSON file back; refuse a damaged one."""
+    try:
+        sealed = json.loads(path.read_text())
+        body: dict[str, Any] = sealed["body"]
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        intact = zlib.crc32(text.encode()) == sealed["crc32"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"The file {path} cannot be read ({error}). {remedy}") from error
+    if not intact:
+        raise CheckpointError(f"The file {path} is damaged: its checksum does not match. {remedy}")
+    return body
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

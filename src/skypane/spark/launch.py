@@ -1,0 +1,186 @@
+"""Launch: from a described query to a running one - check everything first, then start Spark's micro-batches."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.types import DoubleType, FloatType
+
+from skypane import kernels
+from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.policy import Lateness
+from skypane.lateness.progress import Progress
+from skypane.model.columns import GROUP, ID, KEY_GROUPS, PREFIX
+from skypane.model.durations import format_duration_us
+from skypane.model.errors import OptionError
+from skypane.operators.admission import DELAY, PUNCTUATION, REASON
+from skypane.operators.definition import Definition
+from skypane.operators.window_worker import WindowWorker
+from skypane.queries.base import Query
+from skypane.spark.checkpoint import Checkpoint, local_path
+from skypane.spark.query import RunningQuery
+from skypane.spark.schemas import arrow_schema
+from skypane.spark.sinks.base import Sink
+from skypane.spark.step_driver import Output, Settings, StepDriver
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """Everything about a run that is not part of the query itself."""
+
+    checkpoint: str | os.PathLike[str] | None
+    sink: Sink
+    late: Sink | None
+    quarantine: Sink | None
+    trigger: str | None
+    """A processing-time interval; ``None`` processes what is available now and ends."""
+    flush: bool
+    idle_timeout_us: int | None
+    guard: FutureGuard
+    settings: Settings
+    name: str | None
+
+
+def with_computed_columns(df: DataFrame, query: Query, keys: tuple[str, ...]) -> DataFrame:
+    """The records with the internal columns that Spark computes: key group, record id, expressions."""
+    extra: dict[str, Column] = {}
+    for name, expression in query.expressions().items():
+        column = F.expr(expression.sql)
+        extra[name] = column.cast("double") if expression.as_double else column
+        try:
+            df.select(extra[name])
+        except AnalysisException as error:
+            raise OptionError(
+                f"The expression {expression.sql!r} cannot be computed: {str(error).splitlines()[0]}"
+            ) from error
+    if query.needs_record_id():
+        extra[ID] = F.xxhash64(*(F.col(_quoted(name)) for name in df.columns))
+    if keys:
+        extra[GROUP] = F.pmod(F.xxhash64(*(F.col(_quoted(key)) for key in keys)), F.lit(KEY_GROUPS)).cast("int")
+    return df.withColumns(extra) if extra else df
+
+
+def normalised_keys(df: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """Like Spark's own GROUP BY, -0.0 and 0.0 are one key."""
+    floating = [f for f in df.schema.fields if f.name in keys and isinstance(f.dataType, DoubleType | FloatType)]
+    positive = {f.name: F.col(_quoted(f.name)) + F.lit(0.0).cast(f.dataType) for f in floating}
+    return df.withColumns(positive) if positive else df
+
+
+def launch(df: DataFrame, definition: Definition, policy: Lateness, options: LaunchOptions) -> RunningQuery:
+    """Check the query against the records, open checkpoint and sinks, start."""
+    if not df.isStreaming:
+        raise OptionError(
+            "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
+            "sp.skyline(df, ...), sp.top_delta(df, ...) or sp.top_k(df, ...)."
+        )
+    records = arrow_schema(df)
+    for key in definition.keys:
+        if key not in records.names:
+            definition.check(records)
+    prepared = with_computed_columns(normalised_keys(df, definition.keys), definition.query, definition.keys)
+    seen_by_workers = arrow_schema(prepared)
+    definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
+    definition = replace(definition, time_zone=records.field(definition.time).type.tz)
+    kernels.warm()
+
+    spark = df.sparkSession
+    temporary = None
+    if options.checkpoint is None:
+        temporary = Path(tempfile.mkdtemp(prefix="skypane-checkpoint-"))
+    checkpoint = Checkpoint(temporary or local_path(options.checkpoint or "", "checkpoint"))
+    manifest = checkpoint.open(_fingerprint(definition, records), Progress.start(policy))
+    results = Output(options.sink, WindowWorker(definition).result_schema(seen_by_workers))
+    late = Output(options.late, _late_schema(definition, records)) if options.late else None
+    quarantine = (
+        Output(options.quarantine, records.append(pa.field(REASON, pa.string()))) if options.quarantine else None
+    )
+    for output in (results, late, quarantine):
+        if output is not None:
+            output.sink.open(spark, output.schema)
+    driver = StepDriver(
+        spark,
+        definition,
+        policy,
+        options.guard,
+        checkpoint,
+        manifest,
+        results,
+        late,
+        quarantine,
+        options.settings,
+    )
+    query = RunningQuery(
+        driver,
+        checkpoint,
+        explain(definition, policy, options),
+        flush=options.flush and options.trigger is None,
+        idle_timeout_s=None
+        if options.idle_timeout_us is None or options.trigger is None
+        else options.idle_timeout_us / 1e6,
+        temporary=temporary,
+    )
+    driver.resume()
+    writer = prepared.writeStream.foreachBatch(query.on_batch).option("checkpointLocation", str(checkpoint.spark))
+    writer = (
+        writer.trigger(availableNow=True) if options.trigger is None else writer.trigger(processingTime=options.trigger)
+    )
+    query.begin((writer.queryName(options.name) if options.name else writer).start())
+    return query
+
+
+def explain(definition: Definition, policy: Lateness, options: LaunchOptions) -> str:
+    """The data path of a query, in words."""
+    window, guard = definition.window, options.guard
+    what = ", ".join(f"{name}={value}" for name, value in definition.query.describe().items() if name != "type")
+    key = ", ".join(definition.keys) or "none (one answer per window)"
+    wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items() if name != "policy")
+    future = "no limit" if guard.max_future_us is None else f"up to {format_duration_us(guard.max_future_us)} ahead"
+    pace = "what is available now, then end" if options.trigger is None else f"a step every {options.trigger}"
+    panes = f"{window.panes_per_window} panes of {format_duration_us(window.pane_us)} each"
+    settings = options.settings
+    lines = [
+        f"query         {definition.query.kind}: {what}",
+        f"windows       {window}, by {definition.time}; {panes}",
+        f"key           {key}",
+        f"lateness      {policy.describe()['policy']}: {wait}; future guard: {future}, or {guard.support} records",
+        f"pace          {pace}",
+        "pane stage    one task per source partition; keeps one partial per key and pane",
+        f"window stage  up to {settings.degree} tasks by key group; in the driver below {settings.inline_rows:,} rows",
+        f"results       {options.sink.describe()}",
+        f"late          {options.late.describe() if options.late else 'counted'}",
+        f"quarantine    {options.quarantine.describe() if options.quarantine else 'counted'}",
+        f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
+    ]
+    return "\n".join(lines)
+
+
+def _fingerprint(definition: Definition, records: pa.Schema) -> Mapping[str, Any]:
+    columns = {field.name: _type_name(field.type) for field in records if not field.name.startswith(PREFIX)}
+    return {**definition.describe(), "columns": columns}
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """The type without the session's time zone, which only changes how times are shown."""
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz else "timestamp_ntz"
+    return str(kind)
+
+
+def _late_schema(definition: Definition, records: pa.Schema) -> pa.Schema:
+    return records.append(pa.field(DELAY, pa.duration("us"))).append(
+        pa.field(PUNCTUATION, pa.timestamp("us", definition.time_zone))
+    )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

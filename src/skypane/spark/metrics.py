@@ -1,0 +1,86 @@
+"""Metrics: what each step did and how long each part of it took."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from skypane.model.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class StepMetrics:
+    """One committed step."""
+
+    step: int
+    batch_id: int
+    kind: str
+    records: int
+    late: int
+    quarantined: int
+    windows: int
+    rows_emitted: int
+    open_panes: int
+    state_rows: int
+    state_bytes: int
+    partial_rows: int
+    t_max_us: int | None
+    punctuation_us: int | None
+    slack_us: int
+    pane_tasks: int
+    window_tasks: int
+    window_inline: bool
+    pane_ms: float
+    window_ms: float
+    sink_ms: float
+    commit_ms: float
+    total_ms: float
+
+    @property
+    def closing_lag_us(self) -> int | None:
+        """How far the punctuation is behind the newest time."""
+        if self.t_max_us is None or self.punctuation_us is None:
+            return None
+        return self.t_max_us - self.punctuation_us
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """A query so far: the totals since its checkpoint began, and the last steps of this run."""
+
+    ledger: Ledger
+    windows: int
+    steps: int
+    last: StepMetrics | None
+    recent: tuple[StepMetrics, ...] = field(repr=False, default=())
+
+    @property
+    def delivered(self) -> int:
+        """Records the source has handed over: accepted + late + quarantined."""
+        return self.ledger.delivered
+
+    def as_dict(self) -> dict[str, Any]:
+        """For logs and dashboards."""
+        return {
+            "ledger": self.ledger.to_json(),
+            "delivered": self.delivered,
+            "windows": self.windows,
+            "steps": self.steps,
+            "last": asdict(self.last) if self.last else None,
+        }
+
+
+class MetricsLog:
+    """Keeps the last steps."""
+
+    def __init__(self, keep: int = 2_000) -> None:
+        self._steps: deque[StepMetrics] = deque(maxlen=keep)
+
+    def add(self, step: StepMetrics) -> None:
+        """One more."""
+        self._steps.append(step)
+
+    def recent(self) -> tuple[StepMetrics, ...]:
+        """Oldest first."""
+        return tuple(self._steps)

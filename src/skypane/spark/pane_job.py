@@ -1,0 +1,116 @@
+"""The pane job: one Spark stage over the batch; partials stay in files, a summary per task comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from skypane.model.columns import GROUP
+from skypane.operators.admission import Frontier
+from skypane.operators.definition import Definition
+from skypane.operators.pane_stats import PaneStats
+from skypane.operators.pane_worker import PaneWorker
+from skypane.spark.files import map_table
+from skypane.spark.writers import ArrowWriter, RowWriter, Written
+
+_SUMMARY = "task int, summary string"
+
+
+@dataclass(frozen=True)
+class PaneJob:
+    """What every task of the pane stage needs to know; travels to the workers."""
+
+    definition: Definition
+    frontier: Frontier
+    scratch: str
+    late: RowWriter | None
+    quarantine: RowWriter | None
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> PaneTaskResult:
+        """One task: feed all its records to a worker and leave the outputs in files."""
+        worker = PaneWorker(
+            self.definition,
+            self.frontier,
+            keep_late=self.late is not None,
+            keep_quarantined=self.quarantine is not None,
+        )
+        for batch in batches:
+            worker.feed(with_group(pa.Table.from_batches([batch])))
+        output = worker.finish()
+        scratch = ArrowWriter(self.scratch)
+        return PaneTaskResult(
+            stats=output.stats,
+            partials=_write(scratch, [output.partials]),
+            suspects=_write(scratch, [output.suspects]),
+            late=_write(self.late, output.late),
+            quarantined=_write(self.quarantine, output.quarantined),
+        )
+
+
+@dataclass(frozen=True)
+class PaneTaskResult:
+    """One task's statistics and the files it wrote."""
+
+    stats: PaneStats
+    partials: Written | None
+    suspects: Written | None
+    late: Written | None
+    quarantined: Written | None
+
+    def to_json(self) -> str:
+        """One line of text."""
+        files = {name: getattr(self, name) for name in ("partials", "suspects", "late", "quarantined")}
+        return json.dumps({"stats": self.stats.to_json(), **files})
+
+    @classmethod
+    def from_json(cls, text: str) -> PaneTaskResult:
+        """The inverse of :meth:`to_json`."""
+        body = json.loads(text)
+        files = {
+            name: Written(*body[name]) if body[name] else None
+            for name in ("partials", "suspects", "late", "quarantined")
+        }
+        return cls(stats=PaneStats.from_json(body["stats"]), **files)
+
+
+def run_pane_job(job: PaneJob, df: DataFrame) -> list[PaneTaskResult]:
+    """Run the pane stage on Spark; results in the order of the tasks, so that a replay merges in the same order."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        summary = job.run(batches).to_json()
+        yield pa.RecordBatch.from_pydict({"task": pa.array([context.partitionId()], pa.int32()), "summary": [summary]})
+
+    rows = df.mapInArrow(task, _SUMMARY).collect()
+    return [PaneTaskResult.from_json(row.summary) for row in sorted(rows, key=lambda row: int(row.task))]
+
+
+def with_group(rows: pa.Table) -> pa.Table:
+    """Without a key there is one key group, which Spark is not asked to send along."""
+    if GROUP in rows.column_names:
+        return rows
+    return rows.append_column(GROUP, pa.array(np.zeros(rows.num_rows, dtype=np.int32)))
+
+
+def read_all(files: Sequence[Written | None]) -> pa.Table | None:
+    """The rows of several files together."""
+    tables = [map_table(file.path) for file in files if file is not None]
+    return pa.concat_tables(tables) if tables else None
+
+
+def _write(writer: RowWriter | None, tables: Sequence[Any]) -> Written | None:
+    return None if writer is None else writer.write([table for table in tables if table is not None])
+
+
+def scratch_writer(folder: Path) -> ArrowWriter:
+    """For rows that the driver itself adds to a step."""
+    return ArrowWriter(str(folder))

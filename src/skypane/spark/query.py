@@ -1,0 +1,151 @@
+"""RunningQuery: a continuous query at work - wait for it, look at it, stop it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from skypane.model.errors import SkypaneError
+from skypane.spark.checkpoint import Checkpoint
+from skypane.spark.metrics import Metrics
+from skypane.spark.step_driver import StepDriver
+
+_POLL_S = 0.05
+
+
+class _StopRequestedError(Exception):
+    """Ends the Spark query at a batch boundary; never reaches the user."""
+
+
+class RunningQuery:
+    """The handle that ``start`` returns."""
+
+    def __init__(
+        self,
+        driver: StepDriver,
+        checkpoint: Checkpoint,
+        explanation: str,
+        *,
+        flush: bool,
+        idle_timeout_s: float | None,
+        temporary: Path | None,
+    ) -> None:
+        self._driver = driver
+        self._checkpoint = checkpoint
+        self._explanation = explanation
+        self._flush = flush
+        self._idle_timeout_s = idle_timeout_s
+        self._temporary = temporary
+        self._spark_query: StreamingQuery | None = None
+        self._lock = threading.RLock()
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        self._failure: BaseException | None = None
+        self._last_activity = time.monotonic()
+        self._watcher = threading.Thread(target=self._watch, name="skypane-watch", daemon=True)
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the query ends (True) or ``timeout`` seconds have passed (False); raise what made it fail."""
+        ended = self._ended.wait(timeout)
+        if ended and (error := self.exception()) is not None:
+            raise error
+        return ended
+
+    def stop(self) -> None:
+        """Stop after the step that is under way; open windows stay in the checkpoint for the next run."""
+        self._stopping.set()
+        self._ended.wait()
+
+    def metrics(self) -> Metrics:
+        """Totals since the checkpoint began, and the last step."""
+        manifest, recent = self._driver.manifest, self._driver.log.recent()
+        return Metrics(manifest.ledger, manifest.windows, manifest.step, recent[-1] if recent else None, recent)
+
+    def explain(self) -> str:
+        """What the query does, stage by stage."""
+        return self._explanation
+
+    def exception(self) -> BaseException | None:
+        """What made the query fail, if it did."""
+        return self._failure
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the query is still running."""
+        return not self._ended.is_set()
+
+    def begin(self, spark_query: StreamingQuery) -> None:
+        """Called once Spark has started the query."""
+        self._spark_query = spark_query
+        self._watcher.start()
+
+    def on_batch(self, df: DataFrame, batch_id: int) -> None:
+        """Called by Spark for every batch."""
+        with self._lock:
+            if self._stopping.is_set():
+                raise _StopRequestedError
+            try:
+                self._driver.batch(df, batch_id)
+            except BaseException as error:
+                self._failure = error
+                raise
+            if (last := self.metrics().last) is not None and last.records:
+                self._last_activity = time.monotonic()
+
+    def _watch(self) -> None:
+        """Notice the end of the query, an idle stream, a wish to stop."""
+        query = self._spark_query
+        assert query is not None
+        try:
+            while query.isActive:
+                if self._stopping.is_set() and not query.status["isTriggerActive"]:
+                    # Between two batches: Spark has nothing to interrupt.
+                    with self._lock:
+                        query.stop()
+                    break
+                self._close_if_idle()
+                time.sleep(_POLL_S)
+            self._conclude(query)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the waiting user must learn of it
+            self._failure = self._failure or error
+            query.stop()
+        finally:
+            self._checkpoint.close()
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
+            self._ended.set()
+
+    def _close_if_idle(self) -> None:
+        if self._idle_timeout_s is None or time.monotonic() - self._last_activity < self._idle_timeout_s:
+            return
+        with self._lock:
+            if self._driver.has_open_windows() and not self._checkpoint.pending_batch():
+                self._driver.finish("idle")
+            self._last_activity = time.monotonic()
+
+    def _conclude(self, query: StreamingQuery) -> None:
+        error = query.exception()
+        stopped = self._stopping.is_set() and (error is None or _StopRequestedError.__name__ in str(error))
+        if stopped:
+            return
+        if error is not None:
+            self._failure = self._failure or _readable(error)
+        elif self._flush and self._failure is None:
+            with self._lock:
+                self._driver.finish("flush")
+
+
+def _readable(error: StreamingQueryException) -> BaseException:
+    """Spark's exception, unless it wraps one of ours from a worker: then ours, without the Java stack."""
+    text = str(error)
+    for kind in SkypaneError.__subclasses__():
+        marker = f"{kind.__module__}.{kind.__name__}: "
+        if marker in text:
+            return kind(text.split(marker, 1)[1].split("\n", 1)[0])
+    return error

@@ -1,0 +1,100 @@
+"""Embedded Spark: a session that starts by itself, keeps quiet, and logs to a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from skypane.model.errors import SkypaneError
+
+_LOG4J = """
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
+_WANTED_JAVA = 17
+
+
+def embedded_session(
+    name: str = "skypane",
+    *,
+    cores: int | str = "*",
+    log_file: Path | None = None,
+    options: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A ``local[cores]`` session in this process; whatever Spark and the JVM have to say goes to ``log_file``."""
+    check_java()
+    # Workers must run the same Python with the same packages as this process.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    folder = Path(tempfile.mkdtemp(prefix="skypane-"))
+    log = (log_file or folder / "spark.log").absolute()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(_LOG4J.format(log=log))
+    builder = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName(name)
+        .config(
+            "spark.driver.extraJavaOptions",
+            f"-Dlog4j2.configurationFile={log4j.as_uri()} -Duser.timezone=UTC",
+        )
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
+        # Large Arrow batches: the kernels work on whole columns.
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
+        .config("spark.local.dir", str(folder))
+        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+    )
+    for key, value in (options or {}).items():
+        builder = builder.config(key, value)
+    with _stderr_to(log):
+        return builder.getOrCreate()
+
+
+def check_java() -> None:
+    """Raise an error that says what to do, unless Java 17 or newer is there."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(str(Path(home) / "bin" / "java")) if home else shutil.which("java")
+    how = (
+        "Install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) "
+        "or set JAVA_HOME."
+    )
+    if java is None:
+        raise SkypaneError(f"Spark needs Java {_WANTED_JAVA} or newer, and there is none. {how}")
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    match = re.search(r'version "(\d+)', told)
+    if match and int(match.group(1)) < _WANTED_JAVA:
+        raise SkypaneError(f"Spark needs Java {_WANTED_JAVA} or newer; {java} is version {match.group(1)}. {how}")
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """While the JVM starts, point stderr to the log: the JVM inherits it for good, this process gets its own back."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.dup2(target, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(target)

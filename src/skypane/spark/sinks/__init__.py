@@ -1,0 +1,1 @@
+"""Sinks: where result, late and quarantined rows go."""

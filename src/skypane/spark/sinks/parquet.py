@@ -1,0 +1,64 @@
+"""ParquetSink: exactly-once Parquet files, written by the workers themselves and moved into place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from skypane.model.errors import OptionError
+from skypane.spark.checkpoint import local_path
+from skypane.spark.failpoints import reach
+from skypane.spark.files import sync_folder
+from skypane.spark.schemas import spark_schema
+from skypane.spark.sinks.base import Sink, StepRows
+from skypane.spark.writers import ParquetWriter, RowWriter
+
+_STAGING = "_staging"
+
+
+class ParquetSink(Sink):
+    """A folder of Parquet files, one or a few per step, that ``spark.read.parquet(path)`` reads at any time.
+
+    Files of a step have fixed names and are moved into place whole, so that a repeated step replaces its own files.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = local_path(path, "ParquetSink(path)")
+        self._spark_schema = ""
+
+    def open(self, spark: SparkSession, schema: pa.Schema) -> None:
+        """Create the folder, with an empty file that says what the columns are."""
+        del spark
+        if self.path.exists() and not self.path.is_dir():
+            raise OptionError(f"ParquetSink(path={str(self.path)!r}) is a file; give a folder.")
+        staging = self.path / _STAGING
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir(parents=True)
+        self._spark_schema = spark_schema(schema).json()
+        empty = ParquetWriter(str(staging), self._spark_schema).write_always([schema.empty_table()])
+        Path(empty.path).replace(self.path / "schema.parquet")
+
+    def writer(self, scratch: Path) -> RowWriter:
+        """Workers write Parquet straight into the staging folder."""
+        del scratch
+        return ParquetWriter(str(self.path / _STAGING), self._spark_schema)
+
+    def publish(self, step: int, rows: StepRows) -> None:
+        """Move the step's files into place and remove what an earlier attempt had more."""
+        names = [f"step-{step:010d}-{index:04d}.parquet" for index in range(len(rows.written))]
+        stale = {path.name for path in self.path.glob(f"step-{step:010d}-*.parquet")} - set(names)
+        for name in stale:
+            (self.path / name).unlink(missing_ok=True)
+        for name, file in zip(names, rows.written, strict=True):
+            reach("results.staged")
+            Path(file.path).replace(self.path / name)
+        if names or stale:
+            sync_folder(self.path)
+
+    def describe(self) -> str:
+        """The folder."""
+        return f"Parquet files in {self.path}"
