@@ -79,9 +79,7 @@ OPTIONS: tuple[Option, ...] = (
         "steps: when which rate starts; the last one stays.",
         rate_steps,
     ),
-    Option(
-        "trace", "", "the name of a file", "trace: text file of 'second count' lines; it repeats.", str.strip
-    ),
+    Option("trace", "", "the name of a file", "trace: text file of 'second count' lines; it repeats.", str.strip),
     Option(
         "speedup",
         "1",
@@ -117,9 +115,7 @@ OPTIONS: tuple[Option, ...] = (
         "Distribution of the delay between event and arrival.",
         choice("none", "uniform", "exponential", "pareto", "stalls"),
     ),
-    Option(
-        "mean_delay", "200 ms", _DURATIONS + " from 1 us to 1 h", "Mean delay.", duration_us("1 us", "1 h")
-    ),
+    Option("mean_delay", "200 ms", _DURATIONS + " from 1 us to 1 h", "Mean delay.", duration_us("1 us", "1 h")),
     Option(
         "max_delay",
         "0",
@@ -190,9 +186,7 @@ OPTIONS: tuple[Option, ...] = (
         "Event time zero; now: when the query first starts if paced, else 2026-01-01.",
         instant_us,
     ),
-    Option(
-        "paced", "false", "true or false", "true: a record can be read when its arrival time has come.", flag
-    ),
+    Option("paced", "false", "true or false", "true: a record can be read when its arrival time has come.", flag),
     Option(
         "max_records_per_batch",
         "100000",

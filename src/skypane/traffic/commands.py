@@ -93,9 +93,7 @@ def _writer(path: Path, schema: pa.Schema) -> pa.csv.CSVWriter | pa.parquet.Parq
     if path.suffix == ".csv":
         return pa.csv.CSVWriter(str(path), schema)
     # A dictionary of random numbers is only slow.
-    return pa.parquet.ParquetWriter(
-        str(path), schema, use_dictionary=["key"] if "key" in schema.names else False
-    )
+    return pa.parquet.ParquetWriter(str(path), schema, use_dictionary=["key"] if "key" in schema.names else False)
 
 
 def inspect(

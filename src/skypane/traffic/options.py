@@ -47,16 +47,14 @@ def number(low: float, high: float, *, open_low: bool = False, whole: bool = Fal
     """A parser of numbers from ``low`` to ``high``."""
 
     def parse(text: str) -> float:
-        value = float(text.replace("_", ""))
+        plain = text.strip().replace("_", "")
+        # Whole numbers not through float: a 63-bit seed keeps its last digits.
+        value = int(plain) if re.fullmatch(r"[+-]?[0-9]+", plain) else float(plain)
         if not math.isfinite(value) or value > high or value < low or (open_low and value == low):
-            raise ValueError
-        if not whole:
-            return value
-        # Through int, so that a 63-bit seed keeps its last digits.
-        exact = int(text.replace("_", "")) if re.fullmatch(r"\s*[+-]?[0-9_]+\s*", text) else int(value)
-        if exact != value and abs(value) < 2**53:
-            raise ValueError
-        return exact
+            raise ValueError(text)
+        if whole and value != int(value):
+            raise ValueError(text)
+        return int(value) if whole else float(value)
 
     return parse
 
@@ -141,8 +139,7 @@ def parse_options(options: Iterable[Option], given: Mapping[str, object]) -> dic
             hint = f"did you mean {near[0]!r}?" if near else f"known options: {', '.join(known)}"
             raise OptionError(f"unknown option {name!r}: {hint}")
     return {
-        name: option.value(_as_text(texts[name]) if name in texts else option.default)
-        for name, option in known.items()
+        name: option.value(_as_text(texts[name]) if name in texts else option.default) for name, option in known.items()
     }
 
 

@@ -33,9 +33,7 @@ def plot_arrivals(arrival_us: Int64Array, path: Path, title: str) -> Path:
         axes.set(xlim=(seconds[0], seconds[-1]), ylim=(0, max(rates.max(), 1) * 1.1), ylabel="records/s")
         axes.set_title(f"bins of {_length(bin_us)}", fontsize=9, loc="right")
     figure.axes[0].set_title(title, fontsize=10, loc="left")
-    figure.axes[-1].set_xlabel(
-        "arrival, seconds from the start (all, the middle tenth, the middle hundredth)"
-    )
+    figure.axes[-1].set_xlabel("arrival, seconds from the start (all, the middle tenth, the middle hundredth)")
     return _save(figure, path)
 
 
@@ -52,18 +50,15 @@ def plot_delays(ts_us: Int64Array, arrival_us: Int64Array, path: Path, title: st
     np.maximum.at(highest, slot, delays_s)
     middles = (np.arange(_BINS) + 0.5) * seconds[-1] / _BINS
     over_time.plot(middles, highest, color=_RED, linewidth=0.9, label="longest")
-    over_time.set(
-        xlabel="arrival, seconds from the start", ylabel="delay, s", xlim=(0, max(seconds[-1], 1e-9))
-    )
+    over_time.set(xlabel="arrival, seconds from the start", ylabel="delay, s", xlim=(0, max(seconds[-1], 1e-9)))
     over_time.legend(loc="upper right", fontsize=8, frameon=False)
     over_time.set_title(title, fontsize=10, loc="left")
     ordered = np.sort(delays_s)
-    at = np.unique(np.linspace(0, len(ordered) - 1, 2000).astype(np.int64))
+    from_end = np.geomspace(1, len(ordered), 1000).astype(np.int64)  # the tail is what matters
+    at = np.unique(len(ordered) - from_end)
     spread.plot(ordered[at], 1.0 - at / len(ordered), color=_BLUE, linewidth=1.2)
     spread.axvline(float(delays_s.mean()), color=_GREY, linewidth=0.9, linestyle="--", label="mean")
-    spread.set(
-        xlabel="delay, s", ylabel="share of records later", yscale="log", ylim=(0.5 / len(ordered), 1.5)
-    )
+    spread.set(xlabel="delay, s", ylabel="share of records above", yscale="log", ylim=(0.5 / len(ordered), 1.5))
     spread.legend(loc="upper right", fontsize=8, frameon=False)
     return _save(figure, path)
 

@@ -39,9 +39,7 @@ def times(stream: Stream, chunk: int = 8 * _CHUNK) -> tuple[Int64Array, Int64Arr
     for start, stop in _cuts(stream, chunk):
         rows = [
             block_rows
-            for partition, (first, last) in enumerate(
-                zip(stream.own_ties(start), stream.own_ties(stop), strict=True)
-            )
+            for partition, (first, last) in enumerate(zip(stream.own_ties(start), stream.own_ties(stop), strict=True))
             for block_rows in stream.read_times(partition, first, last)
         ]
         if rows:

@@ -69,18 +69,12 @@ class TrafficSpec:
                 f"{1 / self.burst_share:g}; lower one of them"
             )
         if self.arrivals == "steps" and not (self.steps and max(rate for _, rate in self.steps) > 0):
-            raise OptionError(
-                "option steps: arrivals=steps needs at least one 'second:rate' with a rate above 0"
-            )
+            raise OptionError("option steps: arrivals=steps needs at least one 'second:rate' with a rate above 0")
         if self.arrivals == "steps" and self.steps[-1][1] == 0 and not self.duration:
-            raise OptionError(
-                "option steps: a last rate of 0 needs a duration, or the stream would wait for ever"
-            )
+            raise OptionError("option steps: a last rate of 0 needs a duration, or the stream would wait for ever")
         if self.arrivals == "trace":
             if not self.trace:
-                raise OptionError(
-                    "option trace: arrivals=trace needs the name of a file of 'second count' lines"
-                )
+                raise OptionError("option trace: arrivals=trace needs the name of a file of 'second count' lines")
             read_trace(self.trace)  # so that a bad file is an error here and not in a task
         if self.max_delay and self.disorder in _AUTO_CAP and self.max_delay < 2 * self.mean_delay:
             raise OptionError("option max_delay: must be at least twice mean_delay, or 0")

@@ -128,8 +128,7 @@ class Stream:
         """Rows ``first`` to ``last`` of a block, with event time zero at ``start_us`` since the epoch."""
         block = self.block(partition, index)
         times = [
-            pa.array(times_us[first:last] + start_us).view(TIMESTAMP)
-            for times_us in (block.ts_us, block.arrival_us)
+            pa.array(times_us[first:last] + start_us).view(TIMESTAMP) for times_us in (block.ts_us, block.arrival_us)
         ]
         rest = [column.slice(first, last - first) for column in self._columns(partition, index)]
         return pa.RecordBatch.from_arrays(times + rest, schema=self.schema)
@@ -141,9 +140,7 @@ class Stream:
         for index, first, last in self._rows(partition, start, stop):
             yield self.batch(partition, index, first, last, start_us)
 
-    def read_times(
-        self, partition: int, start: Position, stop: Position
-    ) -> Iterator[tuple[Int64Array, Int64Array]]:
+    def read_times(self, partition: int, start: Position, stop: Position) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Event and arrival times only, relative to the start: several times faster."""
         for index, first, last in self._rows(partition, start, stop):
             block = self.block(partition, index)
@@ -226,9 +223,7 @@ def _key_shares(keys: int, skew: float) -> Float64Array:
 
 def _draw_keys(random: np.random.Generator, keys: int, skew: float, count: int) -> pa.Array:
     draws = random.random(count)
-    numbers = (
-        (draws * keys).astype(np.int64) if skew == 0 else np.searchsorted(_key_shares(keys, skew), draws)
-    )
+    numbers = (draws * keys).astype(np.int64) if skew == 0 else np.searchsorted(_key_shares(keys, skew), draws)
     return _key_names(keys).take(pa.array(numbers))
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from pyspark.sql.types import StructType
 
 from skypane.model.errors import OptionError
-from skypane.spark.sources.offsets import SourceOffset, max_rows, wall_clock_us
+from skypane.spark.sources.offsets import SourceOffset, max_rows, same_stream, wall_clock_us
 from skypane.traffic import Position, TrafficSpec, stream_of
 from skypane.traffic.spec import DEFAULT_START_US
 
@@ -71,9 +71,7 @@ def _partitions(spec: TrafficSpec, start: Position, stop: Position, start_us: in
 
 def _refuse_endless(spec: TrafficSpec, reading: str) -> None:
     if not spec.bounded:
-        raise OptionError(
-            f"options duration and records: {reading} needs one of them above 0, or it never ends"
-        )
+        raise OptionError(f"options duration and records: {reading} needs one of them above 0, or it never ends")
 
 
 class TrafficBatchReader(DataSourceReader):
@@ -138,9 +136,7 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._spec.paced:
             now_us = wall_clock_us() if self._target_us is None else self._target_us
             before_us = max(0, now_us - offset.began_us)
-        place, records = stream_of(self._spec).advance(
-            offset.position, min(limits) if limits else None, before_us
-        )
+        place, records = stream_of(self._spec).advance(offset.position, min(limits) if limits else None, before_us)
         # An offset that moves without records would make Spark run an empty batch.
         return offset.moved(place, records).as_dict() if records else start
 
@@ -154,4 +150,5 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _read(self._spec, partition)
 
     def _offset(self, stored: dict[str, Any]) -> SourceOffset:
-        return SourceOffset.from_dict(stored, self._spec.fingerprint, "the options of skypane-traffic")
+        same_stream(stored, self._spec.fingerprint, "the options of skypane-traffic")
+        return SourceOffset(**stored)

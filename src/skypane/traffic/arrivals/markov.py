@@ -79,9 +79,7 @@ class MarkovArrivals(ModulatedArrivals):
         if self.redraws_per_s == 0.0:
             return flat_profile(self.burst_rate_per_s, span)
         starts_us, bursting = self._phases(seeds, span)
-        return stepped_profile(
-            starts_us, np.where(bursting, self.burst_rate_per_s, self.calm_rate_per_s), span
-        )
+        return stepped_profile(starts_us, np.where(bursting, self.burst_rate_per_s, self.calm_rate_per_s), span)
 
     def events_us(self, seeds: Seeds, span: Span) -> Int64Array:
         """Arrivals that keep the phase, and one at each change of it."""

@@ -33,22 +33,16 @@ def read_trace(path: str) -> Trace:
     try:
         lines = [line.split("#")[0].replace(",", " ").split() for line in Path(path).read_text().splitlines()]
     except OSError as error:
-        raise OptionError(
-            f"option trace: cannot read {path!r} ({error.strerror}); name a text file"
-        ) from error
+        raise OptionError(f"option trace: cannot read {path!r} ({error.strerror}); name a text file") from error
     try:
         rows = np.array([[float(second), float(count)] for second, count in filter(None, lines)])
     except ValueError as error:
-        raise OptionError(
-            f"option trace: each line of {path!r} must be 'second count', two numbers"
-        ) from error
+        raise OptionError(f"option trace: each line of {path!r} must be 'second count', two numbers") from error
     gaps = np.diff(rows[:, 0]) if len(rows) else np.empty(0)
     if len(rows) == 0 or rows[:, 1].min() < 0 or rows[:, 1].sum() == 0:
         raise OptionError(f"option trace: {path!r} must hold counts of 0 or more, and one above 0")
     if len(gaps) and (gaps.min() <= 0 or gaps.max() > 1.001 * gaps.min()):
-        raise OptionError(
-            f"option trace: the seconds in {path!r} must rise in equal steps; write 0 for a silent one"
-        )
+        raise OptionError(f"option trace: the seconds in {path!r} must rise in equal steps; write 0 for a silent one")
     interval_us = round((gaps[0] if len(gaps) else 1.0) * US_PER_S)
     return Trace(interval_us, rows[:, 1].astype(np.int64))
 

@@ -39,9 +39,7 @@ class RandomWalkArrivals(ModulatedArrivals):
         chunks = range(first // _STEPS_PER_CHUNK, last // _STEPS_PER_CHUNK + 1)
         for before in range(chunks.start):  # in order, so that no chunk has to recurse to the start
             _walk_chunk(seeds.seed, self.sigma, self.span_factor, before)
-        logs = np.concatenate(
-            [_walk_chunk(seeds.seed, self.sigma, self.span_factor, chunk) for chunk in chunks]
-        )
+        logs = np.concatenate([_walk_chunk(seeds.seed, self.sigma, self.span_factor, chunk) for chunk in chunks])
         offset = chunks.start * _STEPS_PER_CHUNK
         edges = np.arange(first, last + 2, dtype=float) * self.every_us
         edges[0], edges[-1] = span.start_us, span.stop_us

@@ -30,9 +30,7 @@ class Description:
     slack_needed_s: float  # how far the oldest arrival was behind the youngest before it
     peak_to_mean: float  # fullest second over the mean; tenths where the stream is shorter than ten seconds
     dispersion: Dispersion  # of the arrivals
-    event_dispersion: (
-        Dispersion  # of the event times: delays smooth arrivals over short, not over long intervals
-    )
+    event_dispersion: Dispersion  # of the event times: delays smooth arrivals over short, not over long intervals
     hurst: Hurst  # of the event times
 
     def rows(self) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from skypane.traffic.arrivals.base import US_PER_S
 from skypane.traffic.estimators.counts import Counts
 
 TOLERANCE = 0.2
-_FEWEST_INTERVALS = 100
+_FEWEST_INTERVALS = 200
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,7 @@ class Dispersion:
     """An estimate of the index of dispersion, the limit of variance to mean of counts in long intervals."""
 
     value: float
-    settled: (
-        bool  # False: the stream is too short for its bursts, or bursty at all scales; the index is higher
-    )
+    settled: bool  # False: the stream is too short for its bursts, or bursty at all scales; the index is higher
     interval_s: float  # the longest interval looked at
     curve: tuple[tuple[float, float], ...]  # seconds, variance to mean of counts in intervals of that length
 
@@ -39,7 +37,7 @@ class Dispersion:
 
 
 def index_of_dispersion(counts: Counts, tolerance: float = TOLERANCE) -> Dispersion:
-    """Variance to mean of counts, in intervals that are doubled as long as at least 100 of them remain.
+    """Variance to mean of counts, in intervals that are doubled as long as at least 200 of them remain.
 
     It has settled when from some length on making intervals four times longer changes it by less than
     ``tolerance``. What is still missing there falls with the length of the interval (it is the part of the
