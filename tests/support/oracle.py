@@ -24,7 +24,7 @@ def micros(when: datetime) -> int:
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """(keys..., window start us) -> the answer's rows as sorted text."""
-    rows = prepare(definition, accepted).to_pylist()
+    rows = prepare(definition.query, definition.keys, accepted).to_pylist()
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     size, slide = definition.window.size_us, definition.window.slide_us
     for row in rows:

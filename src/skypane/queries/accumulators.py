@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -150,7 +151,10 @@ class Sum(Accumulator):
         """Add them up exactly."""
         if not values:
             return None
-        return exact_sum(values) if isinstance(values[0], float) else sum(values)
+        if isinstance(values[0], float):
+            return exact_sum(values)
+        total = sum(values)
+        return None if isinstance(total, int) and not -(2**63) <= total < 2**63 else total
 
 
 class Mean(Accumulator):
@@ -160,7 +164,7 @@ class Mean(Accumulator):
 
     def lift(self, values: pa.ChunkedArray, groups: Groups) -> Parts:
         """Sum and count."""
-        return {**_FLOAT_SUM.lift(values.cast(pa.float64()), groups), **_COUNT.lift(values, groups)}
+        return {**_FLOAT_SUM.lift(values.cast(pa.float64(), safe=False), groups), **_COUNT.lift(values, groups)}
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Add sums and counts."""
@@ -168,7 +172,7 @@ class Mean(Accumulator):
 
     def lower(self, parts: Mapping[str, pa.ChunkedArray]) -> pa.ChunkedArray:
         """Divide; null where there was nothing."""
-        return pc.divide(parts["hi"], parts["n"].cast(pa.float64()))
+        return pc.divide(parts["hi"], parts["n"].cast(pa.float64(), safe=False))
 
     def reference(self, values: Sequence[Any]) -> Any:
         """Exact sum by count."""
@@ -183,7 +187,7 @@ class Variance(Accumulator):
 
     def lift(self, values: pa.ChunkedArray, groups: Groups) -> Parts:
         """Count, mean and the sum of squared distances from it."""
-        numbers, present = _present(values.cast(pa.float64()), groups)
+        numbers, present = _present(values.cast(pa.float64(), safe=False), groups)
         return _moments(*kernels.segment_moments(numbers, present.offsets))
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
@@ -210,8 +214,6 @@ class Variance(Accumulator):
 
 def exact_sum(values: Sequence[float]) -> float:
     """The correctly rounded sum, or what plain addition gives where infinities or NaN are involved."""
-    import math  # noqa: PLC0415
-
     return math.fsum(values) if all(math.isfinite(v) for v in values) else sum(values)
 
 

@@ -53,7 +53,7 @@ class Aggregates(Query):
     """Named aggregate functions of SQL expressions; nulls are left out, as in SQL."""
 
     kind = "aggregate"
-    properties = Properties(idempotent=False, selective=False)
+    properties = Properties(selective=False)
 
     outputs: tuple[Output, ...]
 

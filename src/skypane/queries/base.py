@@ -49,10 +49,8 @@ class Invalid(NamedTuple):
 
 @dataclass(frozen=True)
 class Properties:
-    """What a query promises about ``combine``; associativity and commutativity are promised by all."""
+    """What the stages may rely on; that ``combine`` is associative and commutative is promised by all."""
 
-    idempotent: bool
-    """Combining a partial with itself changes nothing."""
     selective: bool
     """Partials and answers are rows of the input, so a record's own columns reach the result."""
 
@@ -105,7 +103,7 @@ class Query(ABC):
 class Selection(Query):
     """A query that selects records: the partial of a group is a subset of its rows."""
 
-    properties = Properties(idempotent=True, selective=True)
+    properties = Properties(selective=True)
 
     @abstractmethod
     def inputs(self) -> Sequence[str]:

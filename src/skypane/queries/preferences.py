@@ -98,7 +98,7 @@ def comparable(column: pa.ChunkedArray) -> Float64Array:
         return np.asarray(column.to_numpy(), dtype=np.float64)
     if pa.types.is_decimal(kind):
         if kind.precision <= _EXACT_DECIMAL_DIGITS:
-            return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+            return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
         return _ranks(column)
     numbers = column.to_numpy()
     if (

@@ -58,7 +58,7 @@ class Engine:
         outputs = []
         for rows in tasks:
             worker = PaneWorker(self.definition, frontier)
-            worker.feed(prepare(self.definition, rows))
+            worker.feed(prepare(self.definition.query, self.definition.keys, rows))
             outputs.append(worker.finish())
         stats = PaneStats.merge([output.stats for output in outputs], self.guard)
         suspects = [output.suspects for output in outputs if output.suspects is not None]

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from skypane.model.columns import GROUP, ID, KEY_GROUPS
 from skypane.model.errors import OptionError
-from skypane.operators.definition import Definition
+from skypane.queries.base import Query
 
 
-def prepare(definition: Definition, rows: pa.Table) -> pa.Table:
+def prepare(query: Query, keys: Sequence[str], rows: pa.Table) -> pa.Table:
     """Add the key group, the record id and the query's expressions (plain columns or whole numbers only)."""
     columns = {name: rows.column(name) for name in rows.column_names}
-    for name, expression in definition.query.expressions().items():
+    for name, expression in query.expressions().items():
         column = _evaluate(rows, expression.sql)
-        columns[name] = column.cast(pa.float64()) if expression.as_double else column
-    if definition.query.needs_record_id():
+        columns[name] = column.cast(pa.float64(), safe=False) if expression.as_double else column
+    if query.needs_record_id():
         columns[ID] = pa.array(
             [_hash(row) for row in zip(*(c.to_pylist() for c in rows.columns), strict=True)], pa.int64()
         )
-    keys = zip(*(rows.column(key).to_pylist() for key in definition.keys), strict=True)
-    groups = [_hash(key) % KEY_GROUPS for key in keys] if definition.keys else [0] * rows.num_rows
+    values = zip(*(rows.column(key).to_pylist() for key in keys), strict=True)
+    groups = [_hash(value) % KEY_GROUPS for value in values] if keys else [0] * rows.num_rows
     columns[GROUP] = pa.array(groups, pa.int32())
     return pa.table(columns)
 

@@ -1,0 +1,68 @@
+"""Every query type passes the published law suite."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import strategies as st
+
+from skypane.queries.aggregates import Aggregates
+from skypane.queries.base import Query
+from skypane.queries.preferences import Preferences
+from skypane.queries.skyline import Skyline
+from skypane.queries.top_delta import TopDelta
+from skypane.queries.top_k import TopK
+from skypane.testing.laws import check_query
+
+SCHEMA = pa.schema(
+    [
+        ("label", pa.string()),
+        ("price", pa.float64()),
+        ("weight", pa.float32()),
+        ("rating", pa.int64()),
+        ("tax", pa.decimal128(25, 2)),
+    ]
+)
+INF = float("inf")
+ROW = st.fixed_dictionaries(
+    {
+        "label": st.sampled_from(["a", "b", None]),
+        "price": st.sampled_from([0.0, -0.0, 1.0, 1.5, 1e300, -1e300, INF, -INF, float("nan"), None]),
+        "weight": st.sampled_from([0.0, 0.5, 1.0]),
+        "rating": st.sampled_from([0, 1, 2, 2**53, 2**53 + 1, -(2**63), 2**63 - 1, None]),
+        "tax": st.sampled_from([Decimal("0.00"), Decimal("12345678901234567890.01"), Decimal("12345678901234567890.02")]),
+    }
+)
+BOTH = Preferences.of(["price", "tax"], ["rating"])
+
+QUERIES: list[Query] = [
+    Skyline(Preferences.of("price", ())),
+    Skyline(BOTH),
+    Skyline(Preferences.of(["price", "weight"], ["rating", "tax"])),
+    TopDelta(1, BOTH),
+    TopDelta(3, Preferences.of(["price", "weight"], ["rating", "tax"])),
+    TopK(1, "price"),
+    TopK(4, "rating"),
+    Aggregates.of(
+        {
+            "n": "count",
+            "rated": "count(rating)",
+            "lo": "min(price)",
+            "hi": "max(price)",
+            "first": "min(label)",
+            "stars": "sum(rating)",
+            "taxes": "sum(tax)",
+            "kilos": "sum(weight)",
+            "mean_weight": "mean(weight)",
+            "spread": "stddev(weight)",
+        }
+    ),
+    Aggregates.of({"total": "sum(price)", "mean": "mean(rating)", "var": "variance(rating)"}),
+]
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: repr(dict(query.describe())))
+def test_query_keeps_the_laws(query: Query) -> None:
+    check_query(query, SCHEMA, ROW, max_examples=60)
