@@ -28,7 +28,7 @@ class Description:
     mean_delay_s: float  # arrival minus event time
     max_delay_s: float
     slack_needed_s: float  # how far the oldest arrival was behind the youngest before it
-    peak_to_mean: float  # fullest second over the mean; tenths where the stream is shorter than ten seconds
+    peak_to_mean: float  # fullest second over the mean (tenths in short streams, longer in slow ones)
     dispersion: Dispersion  # of the arrivals
     event_dispersion: Dispersion  # of the event times: delays smooth arrivals over short, not over long intervals
     hurst: Hurst  # of the event times
@@ -37,8 +37,8 @@ class Description:
         """Label and value, in the order of the paper's Table 2."""
         return [
             ("records", f"{self.records:,}"),
-            ("duration", f"{self.duration_s:,.1f} s"),
-            ("arrival rate", f"{self.rate_per_s:,.0f} records/s"),
+            ("duration", _time(self.duration_s)),
+            ("arrival rate", f"{self.rate_per_s:,.{0 if self.rate_per_s >= 10 else 4}f} records/s"),
             ("peak to mean", f"{self.peak_to_mean:.2f}"),
             ("late arrivals", f"{self.late_records:,} ({100 * self.late_share:.1f} %)"),
             ("mean delay", _time(self.mean_delay_s)),
@@ -67,7 +67,8 @@ def describe(ts_us: Int64Array, arrival_us: Int64Array | None = None) -> Descrip
     rate_per_s = (len(ts_us) - 1) / duration_s
     interval_us = max(100, int(_RECORDS_PER_INTERVAL / rate_per_s * US_PER_S))
     events = Counts.of_times(ts_us, interval_us)
-    coarse = Counts.of_times(arrived_us, US_PER_S if duration_s > 10 else US_PER_S // 10)
+    second_us = US_PER_S if duration_s > 10 else US_PER_S // 10
+    coarse = Counts.of_times(arrived_us, max(second_us, 5 * interval_us))
     late = int(np.count_nonzero(behind_us))
     return Description(
         records=len(ts_us),
@@ -86,4 +87,8 @@ def describe(ts_us: Int64Array, arrival_us: Int64Array | None = None) -> Descrip
 
 
 def _time(seconds: float) -> str:
-    return f"{seconds:,.2f} s" if abs(seconds) >= 1 else f"{1000 * seconds:.1f} ms"
+    """In the unit that people would choose."""
+    for unit, name in ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if abs(seconds) >= 3 * unit:
+            return f"{seconds / unit:,.1f} {name}"
+    return f"{seconds:.2f} s" if abs(seconds) >= 1 else f"{1000 * seconds:.1f} ms"
