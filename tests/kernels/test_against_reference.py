@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane import kernels
-from skypane.kernels import reference
+from skypane.kernels import reference, skylines
 
 relaxed = settings(deadline=None)  # the first example compiles
 
@@ -72,6 +72,22 @@ def test_skyline_groups(data: st.DataObject) -> None:
 
 
 @relaxed
+@given(tables(), st.booleans())
+def test_every_path_of_the_skyline(table: npt.NDArray[np.float64], shifted: bool) -> None:
+    if len(table) == 0:
+        return
+    for values in both_types(table + 1e16 if shifted else table):
+        single = values.dtype == np.float32
+        expected = reference.skyline(values)
+        kept = np.zeros(len(values), dtype=np.bool_)
+        skylines._keep_by_trees(values, 0, len(values), single, kept)
+        np.testing.assert_array_equal(np.flatnonzero(kept), expected)
+        kept[:] = False
+        skylines._keep_by_pairs(values, 0, len(values), kept)
+        np.testing.assert_array_equal(np.flatnonzero(kept), expected)
+
+
+@relaxed
 @given(st.data())
 def test_merge(data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 16))
@@ -96,9 +112,7 @@ def test_kmax(data: st.DataObject) -> None:
 @given(st.data())
 def test_top_k_groups(data: st.DataObject) -> None:
     scores = data.draw(tables(width=1))[:, 0]
-    ids = np.array(
-        data.draw(st.lists(st.integers(-3, 3), min_size=len(scores), max_size=len(scores))), np.int64
-    )
+    ids = np.array(data.draw(st.lists(st.integers(-3, 3), min_size=len(scores), max_size=len(scores))), np.int64)
     offsets = data.draw(cuts(len(scores)))
     k = data.draw(st.integers(0, 12))
     found = kernels.top_k_groups(scores, ids, offsets, k)
@@ -136,6 +150,4 @@ def test_many_small_groups(seed: int, width: int) -> None:
     sizes = generator.integers(0, 5, 200)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     table = generator.integers(0, 4, size=(offsets[-1], width)).astype(np.float64)
-    np.testing.assert_array_equal(
-        kernels.skyline_groups(table, offsets), reference.skyline_groups(table, offsets)
-    )
+    np.testing.assert_array_equal(kernels.skyline_groups(table, offsets), reference.skyline_groups(table, offsets))

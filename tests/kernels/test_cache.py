@@ -27,9 +27,7 @@ def test_a_directory_open_to_others_is_not_used(tmp_path: Path, monkeypatch: pyt
     assert tmp_path / "skypane" not in cache.private_cache_directory().parents
 
 
-def test_an_unusable_home_falls_back_to_a_temporary_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unusable_home_falls_back_to_a_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocker))

@@ -63,12 +63,8 @@ def test_moments_in_parts_agree_with_moments_at_once(values: list[float], inner:
 
 def test_minimum_and_maximum_skip_empty_groups() -> None:
     offsets = [0, 0, 2, 2, 3, 3]
-    np.testing.assert_array_equal(
-        kernels.segment_min([3.0, 1.0, 2.0], offsets), [np.inf, 1.0, np.inf, 2.0, np.inf]
-    )
-    np.testing.assert_array_equal(
-        kernels.segment_max([3.0, 1.0, 2.0], offsets), [-np.inf, 3.0, -np.inf, 2.0, -np.inf]
-    )
+    np.testing.assert_array_equal(kernels.segment_min([3.0, 1.0, 2.0], offsets), [np.inf, 1.0, np.inf, 2.0, np.inf])
+    np.testing.assert_array_equal(kernels.segment_max([3.0, 1.0, 2.0], offsets), [-np.inf, 3.0, -np.inf, 2.0, -np.inf])
 
 
 @pytest.mark.parametrize("offsets", [[], [1, 3], [0, 2], [0, 4], [0, 2, 1, 3]])

@@ -15,13 +15,18 @@ NONE_PANE = int(np.iinfo(np.int64).min)
 """The pane number that means: no pane at all."""
 
 
+def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, or a copy where it is read-only or unaligned: numba would compile anew for each of these."""
+    return array if array.flags.carray else array.copy()
+
+
 def as_table(values: npt.ArrayLike) -> Floats:
     """A C-contiguous (n, d) table; float32 stays float32, everything else becomes float64."""
     table = np.asarray(values)
     if table.ndim != 2:
         raise ValueError(f"expected a table of shape (records, attributes), got shape {table.shape}")
     wanted = np.float32 if table.dtype == np.float32 else np.float64
-    return np.ascontiguousarray(table, dtype=wanted)
+    return _plain(np.ascontiguousarray(table, dtype=wanted))
 
 
 def as_tables(left: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Floats, Floats]:
@@ -36,12 +41,12 @@ def as_tables(left: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Floats, Floats
 
 def as_column(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """A contiguous float64 vector."""
-    return np.ascontiguousarray(values, dtype=np.float64)
+    return _plain(np.ascontiguousarray(values, dtype=np.float64))
 
 
 def as_integers(values: npt.ArrayLike) -> Indices:
     """A contiguous int64 vector."""
-    return np.ascontiguousarray(values, dtype=np.int64)
+    return _plain(np.ascontiguousarray(values, dtype=np.int64))
 
 
 def as_offsets(offsets: npt.ArrayLike, rows: int) -> Indices:

@@ -4,7 +4,6 @@ Every row is tested against 16 strong rows: those with the smallest score seen s
 of attributes scaled by a sample, so it is monotone: a row never scores above a row that it dominates.
 """
 
-# ruff: noqa: PLR0917 (compiled functions take arrays, not objects)
 from __future__ import annotations
 
 from typing import TypeAlias
@@ -14,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from skypane.kernels.arrays import Floats, Indices
-from skypane.kernels.simd import LANES, lanes_not_above, lanes_somewhere_below, lowest_bit
+from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, compare_point, lowest_bit
 from skypane.kernels.trees import Image, row_dominates
 
 Scale: TypeAlias = npt.NDArray[np.float64]  # per attribute: offset and factor
+Strong: TypeAlias = tuple[Image, Indices, Image, Image]  # block, table rows (the champion last), scores, champion
 Screened: TypeAlias = tuple[Image, Indices, Image, int, bool]  # image, rows, scores, count, exact
 
 
@@ -51,14 +51,70 @@ def score(table: Floats, row: int, scale: Scale) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _strengthen(
-    strong: Image, strong_rows: Indices, strong_scores: Image, image: Image, at: int, row: int, grade: float
-) -> None:
-    """Put a row in the place of the weakest strong row."""
-    lane = np.argmax(strong_scores)
-    strong_rows[lane], strong_scores[lane] = row, grade
-    for j in range(len(strong) // LANES):
-        strong[j * LANES + lane] = image[at + j]
+def _strengthen(strong: Strong, table: Floats, row: int, grade: float) -> float:
+    """Put a row in the place of the weakest strong row; the score of the weakest one now."""
+    block, rows, scores, champion = strong
+    lane = np.argmax(scores)
+    rows[lane], scores[lane] = row, grade
+    lead = grade <= scores.min()
+    for j in range(table.shape[1]):
+        block[j * LANES + lane] = table[row, j]
+        if lead:
+            champion[j] = table[row, j]
+    if lead:
+        rows[LANES] = row
+    return scores.max()
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_strong_rows(table: Floats, first: int, last: int, width: int, scale: Scale) -> Strong:
+    strong = (
+        np.full(width * LANES, np.nan, dtype=np.float32),
+        np.zeros(LANES + 1, dtype=np.int64),
+        np.full(LANES, np.inf, dtype=np.float32),
+        np.zeros(width, dtype=np.float32),
+    )
+    weakest = np.float32(np.inf)
+    for i in range(first, last, max(1, (last - first) // 256)):
+        grade = np.float32(score(table, i, scale))
+        if grade < weakest:
+            weakest = np.float32(_strengthen(strong, table, i, grade))
+    for j in range(table.shape[1], width):  # padding, where unused lanes stay NaN in the first attribute
+        strong[0][j * LANES : (j + 1) * LANES] = 0.0
+    return strong
+
+
+@numba.njit(cache=True, nogil=True)
+def _not_dominated_by_champion(table: Floats, first: int, strong: Strong, block: Image, single: bool) -> int:
+    """Which of the 16 rows from `first` on the strongest row leaves, as a mask."""
+    width = len(strong[3])
+    for k in range(LANES):
+        for j in range(table.shape[1]):
+            block[j * LANES + k] = table[first + k, j]
+    mask = compare_point(block, 0, strong[3], 0, width)
+    if single:
+        return ALL_LANES & ~(mask >> LANES)
+    mask &= ALL_LANES
+    left = ALL_LANES ^ mask
+    while mask != 0:
+        lane = lowest_bit(mask)
+        if not row_dominates(table, strong[1][LANES], table, first + lane):
+            left |= 1 << lane
+        mask &= mask - 1
+    return left
+
+
+@numba.njit(cache=True, nogil=True)
+def _dominated_by_strong(table: Floats, row: int, strong: Strong, image: Image, at: int, single: bool) -> bool:
+    mask = compare_lanes(strong[0], 0, image, at, len(strong[3]))
+    if single:
+        return mask > ALL_LANES
+    mask &= ALL_LANES
+    while mask != 0:
+        if row_dominates(table, strong[1][lowest_bit(mask)], table, row):
+            return True
+        mask &= mask - 1
+    return False
 
 
 @numba.njit(cache=True, nogil=True)
@@ -69,46 +125,34 @@ def screen(table: Floats, first: int, last: int, width: int, single: bool) -> Sc
     """
     attributes = table.shape[1]
     scale = sample_scale(table, first, last)
+    strong = _first_strong_rows(table, first, last, width, scale)
+    weakest = strong[2].max()
     image = np.empty((last - first) * width, dtype=np.float32)
     rows = np.empty(last - first, dtype=np.int64)
     scores = np.empty(last - first, dtype=np.float32)
-    strong = np.full(width * LANES, np.nan, dtype=np.float32)
-    strong_rows = np.zeros(LANES, dtype=np.int64)
-    strong_scores = np.full(LANES, np.inf, dtype=np.float32)
-    weakest, count, exact = np.float32(np.inf), 0, True
-    buffer = np.zeros(width, dtype=np.float32)
-    for i in range(first, last, max(1, (last - first) // 256)):
-        grade = np.float32(score(table, i, scale))
-        if grade < weakest:
+    block = np.zeros(width * LANES, dtype=np.float32)
+    count, exact = 0, True
+    for start in range(first, last, LANES):
+        mask = (1 << min(LANES, last - start)) - 1
+        if start + LANES <= last:
+            mask = _not_dominated_by_champion(table, start, strong, block, single)
+        while mask != 0:
+            i, at = start + lowest_bit(mask), count * width
+            mask &= mask - 1
             for j in range(attributes):
-                buffer[j] = table[i, j]
-            _strengthen(strong, strong_rows, strong_scores, buffer, 0, i, grade)
-            weakest = strong_scores.max()
-    for i in range(first, last):
-        at = count * width
-        image[at + width - 1] = 0.0
-        for j in range(attributes):
-            image[at + j] = table[i, j]
-        mask = lanes_not_above(strong, 0, image, at, width)
-        if mask != 0:
-            if single:
-                mask &= lanes_somewhere_below(strong, 0, image, at, width)
-                if mask != 0:
-                    continue
-            else:
-                while mask != 0 and not row_dominates(table, strong_rows[lowest_bit(mask)], table, i):
-                    mask &= mask - 1
-                if mask != 0:
-                    continue
-        grade = np.float32(score(table, i, scale))
-        if not single:
-            for j in range(attributes):
-                exact &= image[at + j] == table[i, j]
-        rows[count], scores[count] = i, grade
-        count += 1
-        if grade < weakest:
-            _strengthen(strong, strong_rows, strong_scores, image, at, i, grade)
-            weakest = strong_scores.max()
+                image[at + j] = table[i, j]
+            for j in range(attributes, width):
+                image[at + j] = 0.0
+            if _dominated_by_strong(table, i, strong, image, at, single):
+                continue
+            grade = np.float32(score(table, i, scale))
+            if not single:
+                for j in range(attributes):
+                    exact &= image[at + j] == table[i, j]
+            rows[count], scores[count] = i, grade
+            count += 1
+            if grade < weakest:
+                weakest = np.float32(_strengthen(strong, table, i, grade))
     return image, rows, scores, count, exact
 
 
@@ -129,3 +173,16 @@ def order_by_score(scores: Image, count: int, attributes: int, buckets: Indices)
         buckets[ends[bucket]] = bucket
         ends[bucket] += 1
     return order
+
+
+@numba.njit(cache=True, nogil=True)
+def image_of(table: Floats, width: int) -> tuple[Image, bool]:
+    """The float32 image of a whole table, and whether it is exact."""
+    image = np.zeros(len(table) * width, dtype=np.float32)
+    exact = True
+    for i in range(len(table)):
+        for j in range(table.shape[1]):
+            value = np.float32(table[i, j])
+            image[i * width + j] = value
+            exact &= value == table[i, j]
+    return image, exact

@@ -68,7 +68,7 @@ def _moments(values: Column, offsets: Indices, count: Indices, mean: Column, m2:
 
 
 @numba.njit(cache=True, nogil=True)
-def _combine(  # noqa: PLR0917
+def _combine(
     count: Indices,
     mean: Column,
     m2: Column,

@@ -2,14 +2,15 @@
 
 LLVM leaves plain dominance loops scalar. These intrinsics emit the compares on whole vectors. A block
 holds 16 points column by column: attribute i of lane k is at `start + 16 * i + k`. Attributes are padded
-to an even number with zeros. An unused lane holds NaN, which counts as worse than everything.
+to whole steps with zeros. An unused lane holds NaN, which counts as worse than everything.
 """
 
-# ruff: noqa: ARG001, PLR0917 (numba fixes the signatures of code generators)
+# ruff: noqa: ARG001 (numba fixes the signatures of code generators)
 from __future__ import annotations
 
 from typing import Any
 
+import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -17,11 +18,16 @@ from numba.extending import intrinsic
 
 LANES = 16
 """Points in a block."""
+STEP = 2
+"""Attributes compared between two looks at whether all lanes are settled; 4 was a quarter slower."""
+ALL_LANES = (1 << LANES) - 1
+"""The mask of a whole block."""
 
 
+@numba.njit(cache=True, nogil=True)
 def padded_width(attributes: int) -> int:
-    """The number of attribute slots that rows and blocks have: attributes rounded up to an even number."""
-    return attributes + (attributes & 1)
+    """The number of attribute slots that rows and blocks have: attributes rounded up to whole steps."""
+    return (attributes + STEP - 1) // STEP * STEP
 
 
 def _data_pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:
@@ -59,18 +65,14 @@ def _every_lane_set(builder: Any, bits: Any) -> Any:
     return builder.icmp_unsigned("==", mask, ir.Constant(mask.type, -1))
 
 
-def _compare_loop(
-    context: Any, builder: Any, signature: Any, args: Any, predicate: str, stop_when_full: bool
-) -> Any:
-    """OR the compares of all attributes, two at a time; lanes where one held have their bit set."""
+def _compare_loop(context: Any, builder: Any, signature: Any, args: Any, wanted: str, found_before: Any) -> Any:
+    """OR the compares of all attributes to lanes found before, a step at a time, until every lane is found."""
     blocks_type, _, point_type, _, _ = signature.args
     blocks, start, point, at, width = args
     element = context.get_data_type(blocks_type.dtype)
     vector = ir.VectorType(element, LANES)
-    lane_bits = ir.VectorType(ir.IntType(64 if element == ir.DoubleType() else 32), LANES)
     block_pointer = _data_pointer(context, builder, blocks_type, blocks, start)
     point_pointer = _data_pointer(context, builder, point_type, point, at)
-    zero, one, two = (ir.Constant(width.type, k) for k in (0, 1, 2))
 
     entry = builder.block
     loop = builder.append_basic_block("attributes")
@@ -78,51 +80,122 @@ def _compare_loop(
     builder.branch(loop)
     builder.position_at_end(loop)
     column = builder.phi(width.type)
-    found = builder.phi(lane_bits)
-    column.add_incoming(zero, entry)
-    found.add_incoming(ir.Constant(lane_bits, [0] * LANES), entry)
+    found = builder.phi(found_before.type)
+    column.add_incoming(ir.Constant(width.type, 0), entry)
+    found.add_incoming(found_before, entry)
     result = found
-    for which in (column, builder.add(column, one)):
+    for k in range(STEP):
+        which = builder.add(column, ir.Constant(width.type, k))
         theirs = _load_vector(builder, block_pointer, which, vector)
         ours = _broadcast(builder, point_pointer, which, vector)
-        if predicate == "above":  # unordered: NaN lanes count as above
+        if wanted == "above":  # unordered: NaN lanes count as above
             held = builder.fcmp_unordered(">", theirs, ours)
         else:
             held = builder.fcmp_ordered("<", theirs, ours)
-        result = builder.or_(result, builder.sext(held, lane_bits))
-    following = builder.add(column, two)
-    finished = builder.icmp_signed(">=", following, width)
-    if stop_when_full:
-        finished = builder.or_(finished, _every_lane_set(builder, result))
+        result = builder.or_(result, builder.sext(held, result.type))
+    following = builder.add(column, ir.Constant(width.type, STEP))
+    finished = builder.or_(builder.icmp_signed(">=", following, width), _every_lane_set(builder, result))
     column.add_incoming(following, loop)
     found.add_incoming(result, loop)
     builder.cbranch(finished, leave, loop)
     builder.position_at_end(leave)
-    return _sign_mask(builder, result)
+    return result
+
+
+def _two_passes(context: Any, builder: Any, signature: Any, args: Any, ruled_out: str, strict: str) -> Any:
+    """Lanes that the first compare never rules out, and shifted by 16 those where the second holds too."""
+    word = ir.IntType(64)
+    double = context.get_data_type(signature.args[0].dtype) == ir.DoubleType()
+    lane_bits = ir.VectorType(ir.IntType(64 if double else 32), LANES)
+    nothing = ir.Constant(lane_bits, [0] * LANES)
+    out = _compare_loop(context, builder, signature, args, ruled_out, nothing)
+    candidates = builder.not_(_sign_mask(builder, out))
+    first_pass = builder.block
+    with builder.if_then(builder.icmp_unsigned("!=", candidates, ir.Constant(candidates.type, 0))):
+        settled = _compare_loop(context, builder, signature, args, strict, out)
+        both = builder.or_(
+            builder.shl(
+                builder.zext(builder.and_(_sign_mask(builder, settled), candidates), word),
+                ir.Constant(word, LANES),
+            ),
+            builder.zext(candidates, word),
+        )
+        second_pass = builder.block
+    result = builder.phi(word)
+    result.add_incoming(ir.Constant(word, 0), first_pass)
+    result.add_incoming(both, second_pass)
+    return result
 
 
 @intrinsic
-def lanes_not_above(
-    typing_context: Any, blocks: Any, start: Any, point: Any, at: Any, width: Any
-) -> tuple[Any, Any]:
-    """Bit k is set if lane k of the block is nowhere above the point."""
+def compare_lanes(typing_context: Any, blocks: Any, start: Any, point: Any, at: Any, width: Any) -> tuple[Any, Any]:
+    """Bit k is set if lane k of the block is nowhere above the point; bit 16 + k if it dominates it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        above = _compare_loop(context, builder, signature, args, "above", stop_when_full=True)
-        return builder.zext(builder.not_(above), ir.IntType(64))
+        return _two_passes(context, builder, signature, args, "above", "below")
 
     return types.int64(blocks, types.int64, point, types.int64, types.int64), generate
 
 
 @intrinsic
-def lanes_somewhere_below(
-    typing_context: Any, blocks: Any, start: Any, point: Any, at: Any, width: Any
-) -> tuple[Any, Any]:
-    """Bit k is set if lane k of the block is below the point in some attribute."""
+def compare_point(typing_context: Any, blocks: Any, start: Any, point: Any, at: Any, width: Any) -> tuple[Any, Any]:
+    """Bit k is set if the point is nowhere above lane k of the block; bit 16 + k if it dominates it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        below = _compare_loop(context, builder, signature, args, "below", stop_when_full=False)
-        return builder.zext(below, ir.IntType(64))
+        return _two_passes(context, builder, signature, args, "below", "above")
+
+    return types.int64(blocks, types.int64, point, types.int64, types.int64), generate
+
+
+def _sum_loop(context: Any, builder: Any, signature: Any, args: Any) -> tuple[Any, Any]:
+    """Per lane: minus the number of attributes not above the point, and whether one of them is below."""
+    blocks_type, _, point_type, _, _ = signature.args
+    blocks, start, point, at, width = args
+    element = context.get_data_type(blocks_type.dtype)
+    vector = ir.VectorType(element, LANES)
+    lanes = ir.VectorType(ir.IntType(64 if element == ir.DoubleType() else 32), LANES)
+    block_pointer = _data_pointer(context, builder, blocks_type, blocks, start)
+    point_pointer = _data_pointer(context, builder, point_type, point, at)
+    entry = builder.block
+    loop = builder.append_basic_block("attributes")
+    leave = builder.append_basic_block("done")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    column, counted, below = builder.phi(width.type), builder.phi(lanes), builder.phi(lanes)
+    column.add_incoming(ir.Constant(width.type, 0), entry)
+    for running in (counted, below):
+        running.add_incoming(ir.Constant(lanes, [0] * LANES), entry)
+    theirs = _load_vector(builder, block_pointer, column, vector)
+    ours = _broadcast(builder, point_pointer, column, vector)
+    more = builder.add(counted, builder.sext(builder.fcmp_ordered("<=", theirs, ours), lanes))
+    lower = builder.or_(below, builder.sext(builder.fcmp_ordered("<", theirs, ours), lanes))
+    following = builder.add(column, ir.Constant(width.type, 1))
+    column.add_incoming(following, loop)
+    counted.add_incoming(more, loop)
+    below.add_incoming(lower, loop)
+    builder.cbranch(builder.icmp_signed("<", following, width), loop, leave)
+    builder.position_at_end(leave)
+    return more, lower
+
+
+@intrinsic
+def most_not_above(typing_context: Any, blocks: Any, start: Any, point: Any, at: Any, width: Any) -> tuple[Any, Any]:
+    """The most attributes in which one lane that is below the point somewhere is not above it; 0 if none is."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        counted, below = _sum_loop(context, builder, signature, args)
+        least = builder.and_(counted, below)
+        half = LANES // 2
+        while half >= 1:  # the smallest lane, by halves
+            index = ir.VectorType(ir.IntType(32), half)
+            low = builder.shuffle_vector(least, least, ir.Constant(index, list(range(half))))
+            high = builder.shuffle_vector(least, least, ir.Constant(index, list(range(half, 2 * half))))
+            least = builder.select(builder.icmp_signed("<", low, high), low, high)
+            half //= 2
+        smallest = builder.extract_element(least, ir.Constant(ir.IntType(32), 0))
+        if smallest.type != ir.IntType(64):
+            smallest = builder.sext(smallest, ir.IntType(64))
+        return builder.neg(smallest)
 
     return types.int64(blocks, types.int64, point, types.int64, types.int64), generate
 

@@ -1,11 +1,11 @@
 """The skyline of a table, and of every group of a table: rows that no other row dominates.
 
-Small groups are tested pair by pair. Others are screened, ordered by score and taken in growing batches:
-each batch is tested against the tree of the skyline so far, then against itself. A row never scores
-above a row that it dominates and batches never part equal scores, so an earlier batch is never revised.
+Small groups are tested pair by pair or block by block. Others are screened, ordered by score and taken in
+growing batches: each batch is tested against the tree of the skyline so far, then against itself. A row
+never scores above a row that it dominates and batches never part equal scores, so an earlier batch is
+never revised.
 """
 
-# ruff: noqa: PLR0917 (compiled functions take arrays, not objects)
 from __future__ import annotations
 
 import numba
@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from skypane.kernels.arrays import Floats, Indices, Mask, as_offsets, as_table
 from skypane.kernels.screening import order_by_score, screen
-from skypane.kernels.simd import padded_width
+from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, lowest_bit, padded_width
 from skypane.kernels.trees import (
     SCRATCH,
     Image,
+    Tree,
     has_confirmed_dominator,
     has_dominator,
     lowest_corners,
@@ -25,11 +26,10 @@ from skypane.kernels.trees import (
     row_dominates,
 )
 
-PAIRWISE = 48  # up to this many rows, comparing pairs beats building anything
-FIRST_BATCH = 1024
-GROWTH = 4
-
-_padded_width = numba.njit(cache=True, nogil=True, inline="always")(padded_width)
+PAIRWISE = 6  # up to this many rows, comparing pairs beats filling a block
+FLAT = 400  # up to this many rows, comparing with all blocks beats screening and planting
+FIRST_BATCH = 4096
+GROWTH = 32
 
 
 @numba.njit(cache=True, nogil=True)
@@ -45,17 +45,42 @@ def _keep_by_pairs(table: Floats, first: int, last: int, kept: Mask) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
+def _keep_by_blocks(
+    table: Floats, first: int, last: int, single: bool, blocks: Image, image: Image, kept: Mask
+) -> None:
+    """Test every row against all blocks of 16; `blocks` and `image` have room for `FLAT` rows."""
+    attributes = table.shape[1]
+    width = padded_width(attributes)
+    size = width * LANES
+    places = (last - first + LANES - 1) // LANES * LANES
+    for i in range(places):
+        at = (i // LANES) * size + i % LANES
+        for j in range(attributes):
+            value = np.float32(table[first + i, j]) if first + i < last else np.float32(np.nan)
+            blocks[at + j * LANES] = value
+            image[i * width + j] = value
+    for i in range(last - first):
+        alive = True
+        for b in range(places // LANES):
+            mask = compare_lanes(blocks, b * size, image, i * width, width)
+            if single:
+                alive = mask <= ALL_LANES
+            else:
+                mask &= ALL_LANES
+                while mask != 0 and alive:
+                    alive = not row_dominates(table, first + b * LANES + lowest_bit(mask), table, first + i)
+                    mask &= mask - 1
+            if not alive:
+                break
+        kept[first + i] = alive
+
+
+@numba.njit(cache=True, nogil=True)
 def _drop_dominated(
-    image: Image,
-    width: int,
-    tree_order: Indices,
-    asked: Indices,
-    table: Floats,
-    rows: Indices,
-    exact: bool,
+    tree: Tree, members: Indices, asked: Indices, image: Image, table: Floats, rows: Indices, exact: bool
 ) -> int:
-    """Move the rows asked for that no row of `tree_order` dominates to the front; how many these are."""
-    tree = plant(image, width, table.shape[1], tree_order)
+    """Move the rows asked for that no row of the tree dominates to the front; how many these are."""
+    width = tree[3]
     scratch = np.empty(SCRATCH, dtype=np.int64)
     count = 0
     if exact:
@@ -64,7 +89,6 @@ def _drop_dominated(
                 asked[count] = asked[i]
                 count += 1
         return count
-    members = rows[tree_order]
     confirm = (table, members, lowest_corners(table, members, tree[1], tree[2]))
     for i in range(len(asked)):
         at, row = asked[i] * width, rows[asked[i]]
@@ -77,10 +101,13 @@ def _drop_dominated(
 @numba.njit(cache=True, nogil=True)
 def _keep_by_trees(table: Floats, first: int, last: int, single: bool, kept: Mask) -> None:
     attributes = table.shape[1]
-    width = _padded_width(attributes)
+    width = padded_width(attributes)
     image, rows, scores, count, exact = screen(table, first, last, width, single)
-    buckets = np.empty(count, dtype=np.int64)
-    order = order_by_score(scores, count, attributes, buckets)
+    if count <= FIRST_BATCH:
+        buckets, order = np.zeros(count, dtype=np.int64), np.arange(count)
+    else:
+        buckets = np.empty(count, dtype=np.int64)
+        order = order_by_score(scores, count, attributes, buckets)
     best = np.empty(count, dtype=np.int64)
     found = 0
     start = 0
@@ -90,9 +117,14 @@ def _keep_by_trees(table: Floats, first: int, last: int, single: bool, kept: Mas
             stop += 1
         batch = order[start:stop]
         if found:
-            batch = batch[: _drop_dominated(image, width, best[:found].copy(), batch, table, rows, exact)]
+            tree = plant(image, width, attributes, best[:found])
+            members = rows[best[:found]]
+            batch = batch[: _drop_dominated(tree, members, batch, image, table, rows, exact)]
         if len(batch):
-            batch = batch[: _drop_dominated(image, width, batch.copy(), batch, table, rows, exact)]
+            # planting puts the batch in tree order: neighbours ask the same nodes one after the other
+            tree = plant(image, width, attributes, batch)
+            members = rows[batch]
+            batch = batch[: _drop_dominated(tree, members, batch, image, table, rows, exact)]
         best[found : found + len(batch)] = batch
         found += len(batch)
         start = stop
@@ -102,10 +134,15 @@ def _keep_by_trees(table: Floats, first: int, last: int, single: bool, kept: Mas
 
 @numba.njit(cache=True, nogil=True)
 def _keep_groups(table: Floats, offsets: Indices, single: bool, kept: Mask) -> None:
+    width = padded_width(table.shape[1])
+    room = width * min(FLAT, len(table) + LANES)
+    blocks, image = np.zeros(room, dtype=np.float32), np.zeros(room, dtype=np.float32)
     for group in range(len(offsets) - 1):
         first, last = offsets[group], offsets[group + 1]
         if last - first <= PAIRWISE:
             _keep_by_pairs(table, first, last, kept)
+        elif last - first <= FLAT:
+            _keep_by_blocks(table, first, last, single, blocks, image, kept)
         else:
             _keep_by_trees(table, first, last, single, kept)
 
@@ -116,16 +153,17 @@ def skyline(values: npt.ArrayLike) -> Indices:
     Equal rows all stay. Infinities are values like any other; NaN is not allowed.
     """
     table = as_table(values)
-    return _skyline(table, np.array([0, len(table)], dtype=np.int64))
+    return skyline_of_groups(table, np.array([0, len(table)], dtype=np.int64))
 
 
 def skyline_groups(values: npt.ArrayLike, offsets: npt.ArrayLike) -> Indices:
     """The skyline of every group of rows by itself, as ascending row indices of the whole table."""
     table = as_table(values)
-    return _skyline(table, as_offsets(offsets, len(table)))
+    return skyline_of_groups(table, as_offsets(offsets, len(table)))
 
 
-def _skyline(table: Floats, offsets: Indices) -> Indices:
+def skyline_of_groups(table: Floats, offsets: Indices) -> Indices:
+    """The same for a table and offsets that are known to be in order."""
     if table.shape[1] == 0:  # without attributes all rows are equal
         return np.arange(len(table), dtype=np.int64)
     kept = np.zeros(len(table), dtype=np.bool_)

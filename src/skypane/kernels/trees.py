@@ -9,7 +9,6 @@ Comparisons run on a float32 image of the table. Where the image is not exact (`
 confirmed on the float64 originals: rounding is monotone, so the image never misses a dominator.
 """
 
-# ruff: noqa: PLR0917 (compiled functions take arrays, not objects)
 from __future__ import annotations
 
 from typing import TypeAlias
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skypane.kernels.arrays import Floats, Indices
-from skypane.kernels.simd import LANES, lanes_not_above, lanes_somewhere_below, lowest_bit
+from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, lowest_bit
 
 Image = npt.NDArray[np.float32]
 MOST_LEVELS = 12
@@ -213,11 +212,9 @@ def has_dominator(tree: Tree, image: Image, at: int, scratch: Indices) -> bool:
     level, current = levels - 1, 0
     while True:
         here = (starts[level] + current) * size
-        mask = lanes_not_above(nodes, here, image, at, width)
-        if mask != 0:
-            mask &= lanes_somewhere_below(nodes, here, image, at, width)
-            if mask != 0 and level == 0:
-                return True
+        mask = compare_lanes(nodes, here, image, at, width) >> LANES
+        if mask != 0 and level == 0:
+            return True
         if level > 0:
             scratch[level] = mask
             scratch[MOST_LEVELS + level] = current
@@ -244,11 +241,12 @@ def has_confirmed_dominator(
     level, current = levels - 1, 0
     while True:
         here = (starts[level] + current) * size
-        mask = lanes_not_above(nodes, here, image, at, width)
+        compared = compare_lanes(nodes, here, image, at, width)
+        mask = compared & ALL_LANES
         if mask != 0:
             unsure = mask
             if level > 0:
-                unsure &= ~lanes_somewhere_below(nodes, here, image, at, width)
+                unsure &= ~(compared >> LANES)
             while unsure != 0:
                 lane = lowest_bit(unsure)
                 child = current * LANES + lane
