@@ -98,7 +98,7 @@ def test_a_paced_stream_gives_each_record_when_its_time_has_come(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rate": -1}, "option rate='-1': must be a number above 0"),
+        ({"rate": -1}, "option rate='-1': must be a number from 0.001 to 1e9"),
         ({"ratte": 1}, "did you mean 'rate'"),
         ({}, "duration and records"),
     ],

@@ -17,8 +17,8 @@ from .support import stream
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"rate": 0}, "option rate='0': must be a number above 0"),
-        ({"rate": "fast"}, "option rate='fast': must be a number above 0"),
+        ({"rate": 0}, "option rate='0': must be a number from 0.001 to 1e9"),
+        ({"rate": "fast"}, "option rate='fast': must be a number from 0.001 to 1e9"),
         ({"rate": "nan"}, "option rate"),
         ({"arrivals": "bursty"}, "poisson, map, selfsimilar, walk, steps or trace"),
         ({"dispersion": 20_000}, "from 1 to 10000"),

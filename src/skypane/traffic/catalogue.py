@@ -11,9 +11,9 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "rate",
         "10000",
-        "a number above 0, at most 1e9",
+        "a number from 0.001 to 1e9",
         "Records per second, of all partitions together.",
-        number(0, 1e9, open_low=True),
+        number(0.001, 1e9),
     ),
     Option(
         "arrivals",

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from skypane.model.errors import OptionError
 from skypane.model.groups import Float64Array, Int64Array
 from skypane.traffic.arrivals import Span
 from skypane.traffic.arrivals.base import US_PER_S
@@ -18,6 +19,7 @@ from skypane.traffic.spec import DEFAULT_START_US, TrafficSpec
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 _RECORDS_PER_BLOCK = 32_768
 _ROW_BITS, _PARTITION_BITS = 24, 8
+_NEVER_US = 1 << 62
 
 
 @dataclass(frozen=True, order=True)
@@ -57,11 +59,12 @@ class Stream:
         self._points = spec.points_of_records()
         self._duration_us = spec.duration_us
         wanted_us = _RECORDS_PER_BLOCK / self._arrivals.mean_rate_per_s * US_PER_S
-        self.block_us = int(min(max(wanted_us, 1_000), 3_600 * US_PER_S))
+        self.block_us = int(min(max(wanted_us, 100), 3_600 * US_PER_S))
         self._lookback = -(-self._disorder.max_delay_us // self.block_us)
         # Caches of the instance: what they hold can always be made again.
         cached = 2 * spec.partitions
-        self._events = lru_cache(maxsize=cached + spec.partitions * self._lookback)(self._make_events)
+        self._events = lru_cache(maxsize=cached + 2)(self._make_events)
+        self._stragglers = lru_cache(maxsize=spec.partitions * (self._lookback + 2))(self._make_stragglers)
         self.block = lru_cache(maxsize=cached + 2)(self._make_block)
         self._columns = lru_cache(maxsize=cached + 2)(self._make_columns)
 
@@ -87,21 +90,43 @@ class Stream:
         """Event and arrival times of what happens in a block, in order of event time."""
         seeds, span = Seeds(self.spec.seed, partition), self.span(index)
         ts_us = self._arrivals.events_us(seeds, span)
+        if len(ts_us) >> _ROW_BITS:
+            raise OptionError(f"option rate: {len(ts_us):,} records in {self.block_us} us are too many; add partitions")
         arrival_us = ts_us + self._disorder.delays_us(seeds, span, ts_us)
         if self._duration_us is not None and span.stop_us > self._duration_us:
             keep = int(np.searchsorted(ts_us, self._duration_us))
             return ts_us[:keep], arrival_us[:keep]
         return ts_us, arrival_us
 
+    def _arriving(
+        self, partition: int, source: int, start_us: int, stop_us: int
+    ) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Of what happens in block ``source``, the part that arrives in an interval; in order of event time."""
+        ts_us, arrival_us = self._events(partition, source)
+        rows = np.flatnonzero((arrival_us >= start_us) & (arrival_us < stop_us))
+        ids = (((source << _ROW_BITS) + rows) << _PARTITION_BITS) + partition
+        return ts_us[rows], arrival_us[rows], ids
+
+    def _make_stragglers(self, partition: int, source: int) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """What happens in block ``source`` and arrives after the block behind it: usually few, in order of arrival.
+
+        They are all that is kept of old blocks, so a heavy tail of delays costs neither memory nor time.
+        """
+        late = self._arriving(partition, source, self.span(source + 1).stop_us, _NEVER_US)
+        order = np.argsort(late[1], kind="stable")
+        return late[0][order], late[1][order], late[2][order]
+
     def _make_block(self, partition: int, index: int) -> Block:
         """What arrives in a block."""
         span = self.span(index)
         parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
         for source in range(max(0, index - self._lookback), index + 1):
-            ts_us, arrival_us = self._events(partition, source)
-            rows = np.flatnonzero((arrival_us >= span.start_us) & (arrival_us < span.stop_us))
-            ids = (((source << _ROW_BITS) + rows) << _PARTITION_BITS) + partition
-            parts.append((ts_us[rows], arrival_us[rows], ids))
+            if source < index - 1:
+                ts_us, arrival_us, ids = self._stragglers(partition, source)
+                rows = slice(*np.searchsorted(arrival_us, [span.start_us, span.stop_us]))
+                parts.append((ts_us[rows], arrival_us[rows], ids[rows]))
+            else:
+                parts.append(self._arriving(partition, source, span.start_us, span.stop_us))
         ts_us, arrival_us, ids = (np.concatenate(column) for column in zip(*parts, strict=True))
         if self._disorder.max_delay_us == 0:
             return Block(ts_us, arrival_us, ids)

@@ -126,7 +126,7 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """As far as the limit, the end of the stream and the clock allow."""
         offset = self._offset(start)
-        limits = [self._spec.records - offset.records] if self._spec.records else []
+        limits = [max(0, self._spec.records - offset.records)] if self._spec.records else []
         rows = max_rows(limit)
         if rows is None and not self._spec.paced and not self._spec.bounded:
             # "All available" of an endless stream is a batch of the usual size.

@@ -79,14 +79,17 @@ class TraceArrivals(Arrivals):
         """The part inside the span of all intervals that it touches."""
         step = self.interval_us
         touched = range(span.start_us // step, (span.stop_us - 1) // step + 1)
-        events = np.concatenate([self._interval_us(seeds, interval) for interval in touched])
+        events = np.concatenate([_interval_events_us(self, seeds, interval) for interval in touched])
         return events[np.searchsorted(events, span.start_us) : np.searchsorted(events, span.stop_us)]
 
-    def _interval_us(self, seeds: Seeds, interval: int) -> Int64Array:
-        """The event times of one interval; the partitions' parts add up to the count of the trace."""
-        total = int(self.trace.counts[interval % len(self.trace.counts)])
-        count = (total + seeds.partition) // self.partitions
-        heights = np.cumsum(seeds.generator(Purpose.EVENTS, interval).standard_exponential(count + 1))
-        inside = np.floor(heights[:-1] / heights[-1] * self.interval_us).astype(np.int64)
-        events: Int64Array = np.minimum(inside, self.interval_us - 1) + interval * self.interval_us
-        return events
+
+@lru_cache(maxsize=8)  # an interval longer than a block serves several of them
+def _interval_events_us(arrivals: TraceArrivals, seeds: Seeds, interval: int) -> Int64Array:
+    """The event times of one interval; the partitions' parts add up to the count of the trace."""
+    length_us = arrivals.interval_us
+    total = int(arrivals.trace.counts[interval % len(arrivals.trace.counts)])
+    count = (total + seeds.partition) // arrivals.partitions
+    heights = np.cumsum(seeds.generator(Purpose.EVENTS, interval).standard_exponential(count + 1))
+    inside = np.floor(heights[:-1] / heights[-1] * length_us).astype(np.int64)
+    events: Int64Array = np.minimum(inside, length_us - 1) + interval * length_us
+    return events
