@@ -13,11 +13,13 @@ from skypane.model.errors import CheckpointError, DataError, OptionError, Schema
 if TYPE_CHECKING:
     from skypane.api.stream import stream
     from skypane.api.table import skyline, top_delta, top_k
+    from skypane.spark.query import RunningQuery
     from skypane.spark.session import embedded_session
     from skypane.spark.sinks.console import ConsoleSink
     from skypane.spark.sinks.custom import CallableSink, DiscardSink, FormatSink
     from skypane.spark.sinks.memory import MemorySink
     from skypane.spark.sinks.parquet import ParquetSink
+    from skypane.spark.sources import register_sources
 
 try:
     __version__ = version("skypane")
@@ -31,6 +33,8 @@ _SPARK = {
     "top_delta": "skypane.api.table",
     "top_k": "skypane.api.table",
     "embedded_session": "skypane.spark.session",
+    "RunningQuery": "skypane.spark.query",
+    "register_sources": "skypane.spark.sources",
     "ConsoleSink": "skypane.spark.sinks.console",
     "CallableSink": "skypane.spark.sinks.custom",
     "DiscardSink": "skypane.spark.sinks.custom",
@@ -51,9 +55,11 @@ __all__ = [
     "MemorySink",
     "OptionError",
     "ParquetSink",
+    "RunningQuery",
     "SchemaError",
     "SkypaneError",
     "embedded_session",
+    "register_sources",
     "skyline",
     "stream",
     "top_delta",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +17,7 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.model.windows import WindowSpec
+from skypane.operators import critical
 from skypane.operators.definition import Definition
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
@@ -23,7 +26,7 @@ from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
 from skypane.simulate.engine import Engine
-from tests.support.oracle import actual_answers, expected_answers
+from tests.support.oracle import Answer, actual_answers, as_text, expected_answers, micros
 
 SCHEMA = pa.schema(
     [
@@ -90,7 +93,7 @@ windows = st.sampled_from(
 policies: st.SearchStrategy[Lateness] = st.sampled_from([KSlack(), KSlack("1 second"), FixedDelay("300 milliseconds")])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     rows=streams(),
     query=queries,
@@ -98,6 +101,8 @@ policies: st.SearchStrategy[Lateness] = st.sampled_from([KSlack(), KSlack("1 sec
     keys=st.sampled_from([(), ("key",)]),
     policy=policies,
     degree=st.sampled_from([1, 2, 4]),
+    slide=st.sampled_from(["auto", "recompute"]),
+    big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
     cuts=st.lists(st.integers(0, 60), max_size=6),
     seed=st.integers(0, 1000),
 )
@@ -108,10 +113,13 @@ def test_answers_equal_the_oracle_over_accepted_records(
     keys: tuple[str, ...],
     policy: Lateness,
     degree: int,
+    slide: str,
+    big_key_rows: int,
     cuts: list[int],
     seed: int,
 ) -> None:
-    definition = Definition(query, WindowSpec(*spec), "ts", keys)
+    critical.BIG_KEY_ROWS = big_key_rows
+    definition = Definition(query, WindowSpec(*spec), "ts", keys, slide=slide)
     engine = Engine(definition, policy, FutureGuard(3_600_000_000))
     rng = random.Random(seed)
     state, outputs = engine.start(), []
@@ -140,3 +148,61 @@ def test_answers_equal_the_oracle_over_accepted_records(
     accepted = pa.Table.from_pylist([r for r in rows if r["n"] not in lost], SCHEMA)
     answers = actual_answers(definition, [t for o in outputs for t in o.answers])
     assert answers == expected_answers(definition, accepted)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=streams(),
+    spec=windows,
+    keys=st.sampled_from([(), ("key",)]),
+    degree=st.sampled_from([1, 3]),
+    big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
+    cuts=st.lists(st.integers(0, 60), max_size=6),
+)
+def test_changes_fold_to_the_full_answers(
+    rows: list[dict[str, Any]],
+    spec: tuple[int, int],
+    keys: tuple[str, ...],
+    degree: int,
+    big_key_rows: int,
+    cuts: list[int],
+) -> None:
+    critical.BIG_KEY_ROWS = big_key_rows
+    full = Definition(Skyline(preferences), WindowSpec(*spec), "ts", keys)
+    emitted = []
+    for definition in (full, replace(full, emit="changes")):
+        engine = Engine(definition, KSlack(), FutureGuard(3_600_000_000))
+        state, tables = engine.start(), []
+        borders = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
+        for low, high in pairwise(borders):
+            state, output = engine.step(state, [pa.Table.from_pylist(rows[low:high], SCHEMA)], degree)
+            tables += output.answers
+        state, output = engine.flush(state, degree)
+        emitted.append([*tables, *output.answers])
+        # With changes, what is in the last answer stays in the state until a later window lets it go.
+        assert state.panes is None or definition.emit == "changes"
+    assert folded(full, emitted[1], actual_answers(full, emitted[0])) == actual_answers(full, emitted[0])
+
+
+def folded(definition: Definition, changes: list[pa.Table], windows_wanted: Answer) -> Answer:
+    """Apply the changes of each key in order, and note the answer of each wanted window after it."""
+    by_window: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for table in changes:
+        for row in table.to_pylist():
+            where = (*(row[k] for k in definition.keys), micros(row["window"]["start"]))
+            by_window[where].append(row)
+    answers: Answer = {}
+    current: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for where in sorted({*by_window, *windows_wanted}, key=lambda w: w[-1]):
+        held = current[where[:-1]]
+        for row in sorted(by_window[where], key=lambda r: int(r["change"])):
+            text = as_text(definition, [{k: v for k, v in row.items() if k != "change"}])[0]
+            if row["change"] == 1:
+                held.append(text)
+            else:
+                held.remove(text)
+        if where in windows_wanted:
+            answers[where] = sorted(held)
+        else:
+            assert not held, "an answer that full emission does not have must be empty"
+    return answers

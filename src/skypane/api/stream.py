@@ -14,6 +14,7 @@ from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
 from skypane.operators.definition import Definition
+from skypane.operators.slides import check_slide
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
@@ -119,6 +120,8 @@ class ContinuousQuery:
         idle_timeout: Duration | None = "1 minute",
         max_future: Duration | None = "auto",
         future_support: int = 5,
+        emit: str = "full",
+        slide: str = "auto",
         degree: int | None = None,
         inline_rows: int = 100_000,
         name: str | None = None,
@@ -135,6 +138,9 @@ class ContinuousQuery:
         max_future: how far ahead of the stream a single record may be dated; what is further is quarantined unless
             ``future_support`` records agree. By default an hour or ten windows, whichever is longer; ``None`` for
             no limit.
+        emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
+            previous window's answer of the key into this one (skyline only): far fewer rows where windows overlap.
+        slide: how windows slide: ``"auto"``, ``"critical"`` (incremental) or ``"recompute"``; the answers are the same.
         degree: the most window-stage tasks (default: Spark's default parallelism).
         inline_rows: a window stage with no more rows than this runs in the driver.
         """
@@ -153,7 +159,8 @@ class ContinuousQuery:
             settings=Settings(degree or self._default_degree(), inline_rows),
             name=name,
         )
-        definition = Definition(self.question, self.spec, self.source.time, self.source.keys)
+        definition = Definition(self.question, self.spec, self.source.time, self.source.keys, emit=emit, slide=slide)
+        check_slide(definition)
         return launch(self.source.df, definition, self.policy, options)
 
     def _max_future_us(self, max_future: Duration | None) -> int | None:

@@ -19,5 +19,8 @@ ID: Final = "__sp_id"
 WINDOW: Final = "window"
 """The result column with the window's start and end."""
 
+CHANGE: Final = "change"
+"""The result column of ``emit="changes"``: +1 for a record that enters the answer, -1 for one that leaves it."""
+
 KEY_GROUPS: Final = 256
 """How many key groups there are; also the largest useful degree of the window stage."""

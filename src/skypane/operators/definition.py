@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from skypane.model.columns import GROUP, KEY_GROUPS, PANE, PREFIX, WINDOW
+from skypane.model.columns import CHANGE, GROUP, KEY_GROUPS, PANE, PREFIX, WINDOW
 from skypane.model.errors import SchemaError
 from skypane.model.windows import WindowSpec
 from skypane.queries.base import Query, find_column
@@ -24,6 +24,11 @@ class Definition:
     time_zone: str | None = "UTC"
     """How times are shown; ``None`` for timestamps without a zone. Windows are aligned to the epoch either way."""
 
+    emit: str = "full"
+    """``full``: every window's whole answer; ``changes``: what enters and leaves the answer from window to window."""
+    slide: str = "auto"
+    """The strategy of the window stage, see :mod:`skypane.operators.slides`."""
+
     @property
     def frame(self) -> tuple[str, ...]:
         """The columns that say whose partial it is: every partial carries them."""
@@ -34,7 +39,7 @@ class Definition:
         for name in schema.names:
             if name.startswith(PREFIX) and name not in self.query.expressions():
                 raise SchemaError(f"Column {name!r}: names that start with {PREFIX!r} are reserved. Rename it.")
-            if name.lower() == WINDOW:
+            if name.lower() == WINDOW or (name.lower() == CHANGE and self.emit == "changes"):
                 raise SchemaError(f"The records have a column {name!r}, which the result adds. Rename it first.")
         kind = find_column(schema, self.time, "Time column").type
         if not pa.types.is_timestamp(kind):
@@ -55,5 +60,7 @@ class Definition:
             "window": {"size_us": self.window.size_us, "slide_us": self.window.slide_us},
             "time": self.time,
             "keys": list(self.keys),
+            "emit": self.emit,
+            "slide": self.slide,
             "key_groups": KEY_GROUPS,
         }

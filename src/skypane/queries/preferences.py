@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,7 +86,7 @@ class Preferences:
 
     def oriented(self, row: Row) -> tuple[float, ...]:
         """The attributes of one plain row, smaller is better (for oracles)."""
-        return tuple(row[n] for n in self.minimize) + tuple(-row[n] for n in self.maximize)
+        return tuple(row[n] for n in self.minimize) + tuple(_negated(row[n]) for n in self.maximize)
 
 
 def comparable(column: pa.ChunkedArray) -> Float64Array:
@@ -108,6 +110,11 @@ def comparable(column: pa.ChunkedArray) -> Float64Array:
     ):
         return _ranks(column)
     return np.asarray(numbers, dtype=np.float64)
+
+
+def _negated(value: Any) -> Any:
+    """Exactly: the minus sign would round a Decimal to the digits of its context."""
+    return value.copy_negate() if isinstance(value, Decimal) else -value
 
 
 def _ranks(column: pa.ChunkedArray) -> Float64Array:

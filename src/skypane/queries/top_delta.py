@@ -17,16 +17,16 @@ import pyarrow as pa
 from skypane import kernels
 from skypane.model.columns import ID
 from skypane.model.errors import OptionError, SchemaError
-from skypane.model.groups import Groups, Int64Array
-from skypane.queries.base import Grouped, Invalid, Row, Selection
+from skypane.model.groups import Groups
+from skypane.queries.base import Grouped, Row
+from skypane.queries.dominance import DominanceQuery, dominates
 from skypane.queries.preferences import Preferences
-from skypane.queries.skyline import dominates
 
 KMAX = "kmax"
 
 
 @dataclass(frozen=True)
-class TopDelta(Selection):
+class TopDelta(DominanceQuery):
     """At most ``delta`` skyline records in the order of (kmax, attributes, record id)."""
 
     kind = "top_delta"
@@ -44,25 +44,13 @@ class TopDelta(Selection):
 
     def check(self, schema: pa.Schema) -> None:
         """All attributes are numeric columns, and the name of the added column is free."""
-        self.preferences.check(schema)
-        if KMAX in schema.names:
+        super().check(schema)
+        if KMAX in (name.lower() for name in schema.names):
             raise SchemaError(f"The records have a column {KMAX!r}, which top-delta adds. Rename or drop it first.")
 
     def needs_record_id(self) -> bool:
         """Ties in kmax and in every attribute are cut by record id."""
         return True
-
-    def invalid(self, rows: pa.Table) -> Sequence[Invalid]:
-        """Null and NaN attributes."""
-        return self.preferences.invalid(rows)
-
-    def inputs(self) -> Sequence[str]:
-        """The attributes."""
-        return self.preferences.attributes
-
-    def select(self, rows: pa.Table, groups: Groups) -> Int64Array:
-        """The skyline of each group."""
-        return kernels.skyline_groups(self.preferences.matrix(rows), groups.offsets)
 
     def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
         """Rank by (kmax, attributes, id) within each group and cut at delta."""

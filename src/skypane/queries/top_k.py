@@ -42,7 +42,7 @@ class TopK(Selection):
 
     def check(self, schema: pa.Schema) -> None:
         """The name of the added column is free."""
-        if SCORE in schema.names:
+        if SCORE in (name.lower() for name in schema.names):
             raise SchemaError(
                 f"The records have a column {SCORE!r}, which top-k adds. Rename it, e.g. to 'points', first."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -88,7 +89,10 @@ class Engine:
         worker = WindowWorker(self.definition)
         kept: list[pa.Table] = []
         answers: list[pa.Table] = []
-        for span in balanced_ranges(rows_by_group(pa.concat_tables(tables)), degree):
+        sizes: Counter[int] = Counter()
+        for table in tables:
+            sizes.update(rows_by_group(table))
+        for span in balanced_ranges(sizes, degree):
             own = [span.slice_of(partial) for partial in partials]
             panes = None if state.panes is None else span.slice_of(state.panes)
             advance = worker.advance(panes, own, state.progress.punctuation_us, progress.punctuation_us)

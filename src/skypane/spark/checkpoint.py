@@ -89,6 +89,7 @@ class Checkpoint:
         if not self._intent.exists():
             return None
         intent = read_json(self._intent, _REMEDY)
+        self._check_version(intent, self._intent)
         kind: StepKind = intent["kind"]
         return kind if intent["step"] == manifest.step + 1 else None
 

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-from pyspark.sql.types import DoubleType, FloatType
+from pyspark.sql.types import DoubleType, FloatType, NumericType
 
 from skypane import kernels
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.lateness.progress import Progress
 from skypane.model.columns import GROUP, ID, KEY_GROUPS, PREFIX
-from skypane.model.durations import format_duration_us
-from skypane.model.errors import OptionError
+from skypane.model.durations import format_duration_us, parse_duration_us
+from skypane.model.errors import OptionError, SchemaError
 from skypane.operators.admission import DELAY, PUNCTUATION, REASON
 from skypane.operators.definition import Definition
 from skypane.operators.window_worker import WindowWorker
-from skypane.queries.base import Query
+from skypane.queries.base import Expression, Query
 from skypane.spark.checkpoint import Checkpoint, local_path
 from skypane.spark.query import RunningQuery
 from skypane.spark.schemas import arrow_schema
@@ -54,26 +55,47 @@ def with_computed_columns(df: DataFrame, query: Query, keys: tuple[str, ...]) ->
     """The records with the internal columns that Spark computes: key group, record id, expressions."""
     extra: dict[str, Column] = {}
     for name, expression in query.expressions().items():
-        column = F.expr(expression.sql)
-        extra[name] = column.cast("double") if expression.as_double else column
-        try:
-            df.select(extra[name])
-        except AnalysisException as error:
-            raise OptionError(
-                f"The expression {expression.sql!r} cannot be computed: {str(error).splitlines()[0]}"
-            ) from error
+        extra[name] = _computed(df, expression)
     if query.needs_record_id():
-        extra[ID] = F.xxhash64(*(F.col(_quoted(name)) for name in df.columns))
+        extra[ID] = F.xxhash64(*(quoted(name) for name in df.columns))
+        try:
+            df.select(extra[ID])
+        except AnalysisException as error:
+            raise SchemaError(
+                "Ties are cut by a hash of the whole record, but Spark cannot hash columns of type map. "
+                "Drop them first, or turn them into text with F.to_json."
+            ) from error
     if keys:
-        extra[GROUP] = F.pmod(F.xxhash64(*(F.col(_quoted(key)) for key in keys)), F.lit(KEY_GROUPS)).cast("int")
+        extra[GROUP] = F.pmod(F.xxhash64(*(quoted(key) for key in keys)), F.lit(KEY_GROUPS)).cast("int")
     return df.withColumns(extra) if extra else df
+
+
+def _computed(df: DataFrame, expression: Expression) -> Column:
+    """A SQL expression over the records as a column; one that cannot be computed is refused here, not by a worker."""
+    try:
+        kind = df.select(F.expr(expression.sql)).schema.fields[0].dataType
+    except (AnalysisException, ParseException) as error:
+        why = str(error).strip().splitlines()[0]
+        raise OptionError(f"The expression {expression.sql!r} cannot be computed: {why}") from error
+    if not expression.as_double:
+        return F.expr(expression.sql)
+    if not isinstance(kind, NumericType):
+        raise OptionError(f"The expression {expression.sql!r} is a {kind.simpleString()}; it must be a number.")
+    return F.expr(expression.sql).cast("double")
 
 
 def normalised_keys(df: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """Like Spark's own GROUP BY, -0.0 and 0.0 are one key."""
     floating = [f for f in df.schema.fields if f.name in keys and isinstance(f.dataType, DoubleType | FloatType)]
-    positive = {f.name: F.col(_quoted(f.name)) + F.lit(0.0).cast(f.dataType) for f in floating}
+    positive = {f.name: quoted(f.name) + F.lit(0.0).cast(f.dataType) for f in floating}
     return df.withColumns(positive) if positive else df
+
+
+def check_reserved(names: Sequence[str]) -> None:
+    """Refuse records whose columns would be taken for our own."""
+    for name in names:
+        if name.lower().startswith(PREFIX):
+            raise SchemaError(f"Column {name!r}: names that start with {PREFIX!r} are reserved. Rename it.")
 
 
 def launch(df: DataFrame, definition: Definition, policy: Lateness, options: LaunchOptions) -> RunningQuery:
@@ -84,6 +106,8 @@ def launch(df: DataFrame, definition: Definition, policy: Lateness, options: Lau
             "sp.skyline(df, ...), sp.top_delta(df, ...) or sp.top_k(df, ...)."
         )
     records = arrow_schema(df)
+    check_reserved(records.names)
+    _check_added_names(definition, records.names, options)
     for key in definition.keys:
         if key not in records.names:
             definition.check(records)
@@ -93,13 +117,33 @@ def launch(df: DataFrame, definition: Definition, policy: Lateness, options: Lau
     definition = replace(definition, time_zone=records.field(definition.time).type.tz)
     kernels.warm()
 
-    spark = df.sparkSession
     temporary = None
     if options.checkpoint is None:
         temporary = Path(tempfile.mkdtemp(prefix="skypane-checkpoint-"))
     checkpoint = Checkpoint(temporary or local_path(options.checkpoint or "", "checkpoint"))
+    try:
+        return _start(prepared, records, definition, policy, options, checkpoint, temporary)
+    except BaseException:
+        # Nobody will end this run, so whoever tries again must find the folder free.
+        checkpoint.close()
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _start(
+    prepared: DataFrame,
+    records: pa.Schema,
+    definition: Definition,
+    policy: Lateness,
+    options: LaunchOptions,
+    checkpoint: Checkpoint,
+    temporary: Path | None,
+) -> RunningQuery:
+    """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
     manifest = checkpoint.open(_fingerprint(definition, records), Progress.start(policy))
-    results = Output(options.sink, WindowWorker(definition).result_schema(seen_by_workers))
+    spark = prepared.sparkSession
+    results = Output(options.sink, WindowWorker(definition).result_schema(arrow_schema(prepared)))
     late = Output(options.late, _late_schema(definition, records)) if options.late else None
     quarantine = (
         Output(options.quarantine, records.append(pa.field(REASON, pa.string()))) if options.quarantine else None
@@ -108,34 +152,43 @@ def launch(df: DataFrame, definition: Definition, policy: Lateness, options: Lau
         if output is not None:
             output.sink.open(spark, output.schema)
     driver = StepDriver(
-        spark,
-        definition,
-        policy,
-        options.guard,
-        checkpoint,
-        manifest,
-        results,
-        late,
-        quarantine,
-        options.settings,
+        spark, definition, policy, options.guard, checkpoint, manifest, results, late, quarantine, options.settings
     )
+    idle_us = None if options.trigger is None else options.idle_timeout_us
     query = RunningQuery(
         driver,
         checkpoint,
         explain(definition, policy, options),
         flush=options.flush and options.trigger is None,
-        idle_timeout_s=None
-        if options.idle_timeout_us is None or options.trigger is None
-        else options.idle_timeout_us / 1e6,
+        idle_timeout_s=None if idle_us is None else idle_us / 1e6,
         temporary=temporary,
     )
     driver.resume()
     writer = prepared.writeStream.foreachBatch(query.on_batch).option("checkpointLocation", str(checkpoint.spark))
-    writer = (
-        writer.trigger(availableNow=True) if options.trigger is None else writer.trigger(processingTime=options.trigger)
-    )
+    if options.trigger is None:
+        writer = writer.trigger(availableNow=True)
+    else:
+        pace_ms = parse_duration_us(options.trigger, "trigger", zero_ok=True) // 1_000
+        writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
     query.begin((writer.queryName(options.name) if options.name else writer).start())
     return query
+
+
+def _check_added_names(definition: Definition, names: Sequence[str], options: LaunchOptions) -> None:
+    """Spark's column names do not tell cases apart, and no table can have a name twice."""
+    taken = {name.lower(): name for name in names}
+    late = (DELAY, PUNCTUATION) if options.late else ()
+    quarantine = (REASON,) if options.quarantine else ()
+    for added, where in (*((name, "late") for name in late), *((name, "quarantined") for name in quarantine)):
+        if added in taken:
+            raise SchemaError(
+                f"The records have a column {taken[added]!r}, which {where} records get. Rename it first."
+            )
+    described = definition.query.describe().get("outputs", {})
+    outputs = list(described) if isinstance(described, Mapping) else []
+    for key in definition.keys:
+        if key.lower() in {str(output).lower() for output in outputs}:
+            raise OptionError(f"An aggregate cannot be called {key!r}: the key has that name. Choose another.")
 
 
 def explain(definition: Definition, policy: Lateness, options: LaunchOptions) -> str:
@@ -182,5 +235,6 @@ def _late_schema(definition: Definition, records: pa.Schema) -> pa.Schema:
     )
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def quoted(name: str) -> Column:
+    """The column with exactly this name, dots and backticks included."""
+    return F.col("`" + name.replace("`", "``") + "`")

@@ -20,6 +20,8 @@ class StepMetrics:
     late: int
     quarantined: int
     windows: int
+    last_windows: tuple[tuple[int, int], ...]
+    """End (microseconds) and answer rows, over all keys, of the newest windows that this step emitted."""
     rows_emitted: int
     open_panes: int
     state_rows: int
@@ -36,6 +38,8 @@ class StepMetrics:
     sink_ms: float
     commit_ms: float
     total_ms: float
+    committed_at: float
+    """Seconds of a clock that only goes forward."""
 
     @property
     def closing_lag_us(self) -> int | None:

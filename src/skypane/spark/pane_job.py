@@ -19,6 +19,7 @@ from skypane.operators.definition import Definition
 from skypane.operators.pane_stats import PaneStats
 from skypane.operators.pane_worker import PaneWorker
 from skypane.spark.files import map_table
+from skypane.spark.schemas import map_in_arrow
 from skypane.spark.writers import ArrowWriter, RowWriter, Written
 
 _SUMMARY = "task int, summary string"
@@ -90,7 +91,7 @@ def run_pane_job(job: PaneJob, df: DataFrame) -> list[PaneTaskResult]:
         summary = job.run(batches).to_json()
         yield pa.RecordBatch.from_pydict({"task": pa.array([context.partitionId()], pa.int32()), "summary": [summary]})
 
-    rows = df.mapInArrow(task, _SUMMARY).collect()
+    rows = map_in_arrow(df, task, _SUMMARY).collect()
     return [PaneTaskResult.from_json(row.summary) for row in sorted(rows, key=lambda row: int(row.task))]
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -87,16 +87,21 @@ class RunningQuery:
 
     def on_batch(self, df: DataFrame, batch_id: int) -> None:
         """Called by Spark for every batch."""
+        # Before the lock too: whoever stops Spark holds the lock and waits for this thread to end.
+        self._refuse_if_stopping()
         with self._lock:
-            if self._stopping.is_set():
-                raise _StopRequestedError
+            self._refuse_if_stopping()
             try:
                 self._driver.batch(df, batch_id)
             except BaseException as error:
-                self._failure = error
+                self._failure = _readable(error)
                 raise
             if (last := self.metrics().last) is not None and last.records:
                 self._last_activity = time.monotonic()
+
+    def _refuse_if_stopping(self) -> None:
+        if self._stopping.is_set():
+            raise _StopRequestedError
 
     def _watch(self) -> None:
         """Notice the end of the query, an idle stream, a wish to stop."""
@@ -113,7 +118,7 @@ class RunningQuery:
                 time.sleep(_POLL_S)
             self._conclude(query)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the waiting user must learn of it
-            self._failure = self._failure or error
+            self._failure = self._failure or _readable(error)
             query.stop()
         finally:
             self._checkpoint.close()
@@ -141,8 +146,10 @@ class RunningQuery:
                 self._driver.finish("flush")
 
 
-def _readable(error: StreamingQueryException) -> BaseException:
-    """Spark's exception, unless it wraps one of ours from a worker: then ours, without the Java stack."""
+def _readable(error: BaseException) -> BaseException:
+    """The error itself, unless it wraps one of ours from a worker: then ours, without the Java stack."""
+    if not isinstance(error, PySparkException):
+        return error
     text = str(error)
     for kind in SkypaneError.__subclasses__():
         marker = f"{kind.__module__}.{kind.__name__}: "

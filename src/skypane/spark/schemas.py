@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -28,3 +30,18 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
 def spark_schema(schema: pa.Schema) -> StructType:
     """The Spark schema of rows that come from workers."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def map_in_arrow(df: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
+    """Spark's ``mapInArrow``, which takes a dot or a backtick in a column name for syntax, without that trap."""
+    names = df.columns
+    if not any(sign in name for name in names for sign in ".`"):
+        return df.mapInArrow(function, schema)
+
+    def renamed(batches: Batches) -> Batches:
+        return function(batch.rename_columns(names) for batch in batches)
+
+    return df.toDF(*(f"_{index}" for index in range(len(names)))).mapInArrow(renamed, schema)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from skypane.operators.admission import Frontier
 from skypane.operators.decision import decide
 from skypane.operators.definition import Definition
 from skypane.operators.pane_stats import PaneStats
+from skypane.operators.window_worker import LAST_WINDOWS
 from skypane.scheduling.ranges import balanced_ranges
 from skypane.spark.checkpoint import Checkpoint
 from skypane.spark.failpoints import reach
@@ -32,7 +34,7 @@ from skypane.spark.manifest import Manifest, StatePart, StepKind
 from skypane.spark.metrics import MetricsLog, StepMetrics
 from skypane.spark.pane_job import PaneJob, read_all, run_pane_job
 from skypane.spark.sinks.base import Sink, StepRows
-from skypane.spark.window_job import WindowJob, run_window_job
+from skypane.spark.window_job import WindowJob, WindowTaskResult, run_window_job
 from skypane.spark.writers import ArrowWriter, Written
 
 
@@ -74,6 +76,7 @@ class _WindowStage:
     state: tuple[StatePart, ...]
     answers: Sequence[Written] = ()
     windows: int = 0
+    last_windows: Sequence[tuple[int, int]] = ()
     tasks: int = 0
     inline: bool = True
 
@@ -227,6 +230,7 @@ class StepDriver:
             state=tuple(result.state for result in results if result.state is not None),
             answers=_present([result.answers for result in results]),
             windows=sum(result.windows for result in results),
+            last_windows=_newest_windows(results),
             tasks=len(results),
             inline=inline,
         )
@@ -259,6 +263,7 @@ class StepDriver:
             late=panes.ledger.late,
             quarantined=panes.ledger.quarantined,
             windows=windows.windows,
+            last_windows=tuple(windows.last_windows),
             rows_emitted=sum(file.rows for file in windows.answers),
             open_panes=sum(part.panes for part in manifest.state),
             state_rows=sum(part.file.rows for part in manifest.state),
@@ -275,7 +280,16 @@ class StepDriver:
             sink_ms=sink_ms,
             commit_ms=commit_ms,
             total_ms=round((clock[-1] - clock[0]) * 1e3, 2),
+            committed_at=clock[-1],
         )
+
+
+def _newest_windows(results: Sequence[WindowTaskResult]) -> list[tuple[int, int]]:
+    """End and rows of the newest windows, over all tasks."""
+    rows_by_end: Counter[int] = Counter()
+    for result in results:
+        rows_by_end.update(dict(result.last_windows))
+    return sorted(rows_by_end.items())[-LAST_WINDOWS:]
 
 
 def _present(files: Sequence[Written | None]) -> list[Written]:

@@ -14,8 +14,8 @@ from skypane.model.errors import DataError, OptionError, SchemaError
 from skypane.model.groups import Groups
 from skypane.operators.grouping import Order, combine, key_codes, lift, sort_by
 from skypane.queries.base import Query, find_column
-from skypane.spark.launch import normalised_keys, with_computed_columns
-from skypane.spark.schemas import arrow_schema, spark_schema
+from skypane.spark.launch import check_reserved, normalised_keys, quoted, with_computed_columns
+from skypane.spark.schemas import arrow_schema, map_in_arrow, spark_schema
 
 _LIFT_ROWS = 1 << 18
 
@@ -30,6 +30,7 @@ def answer_once(df: DataFrame, query: Query, by: Sequence[str], invalid: str) ->
         )
     keys = tuple(by)
     records = arrow_schema(df)
+    check_reserved(records.names)
     for key in keys:
         if pa.types.is_nested(find_column(records, key, "Grouping column").type):
             raise SchemaError(f"Grouping column {key!r} must be a plain column. Use its fields.")
@@ -48,9 +49,9 @@ def answer_once(df: DataFrame, query: Query, by: Sequence[str], invalid: str) ->
         answer = query.lower(whole.take(pa.array(order.rows)), order.groups).table
         yield from answer.select([name for name in answer.column_names if not name.startswith(PREFIX)]).to_batches()
 
-    partials = prepared.mapInArrow(local, schema)
-    spread = partials.repartition(*keys) if keys else partials.repartition(1)
-    return spread.mapInArrow(final, _answer_schema(df, prepared, query))
+    partials = map_in_arrow(prepared, local, schema)
+    spread = partials.repartition(*map(quoted, keys)) if keys else partials.repartition(1)
+    return map_in_arrow(spread, final, _answer_schema(df, prepared, query))
 
 
 def _answer_schema(df: DataFrame, prepared: DataFrame, query: Query) -> StructType:

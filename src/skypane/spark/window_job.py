@@ -31,19 +31,31 @@ class WindowTaskResult:
     state: StatePart | None
     answers: Written | None
     windows: int
+    last_windows: Sequence[tuple[int, int]]
     work_us: int
 
     def to_json(self) -> str:
         """One line of text."""
-        state = self.state.to_json() if self.state else None
-        return json.dumps({"state": state, "answers": self.answers, "windows": self.windows, "work_us": self.work_us})
+        body = {
+            "state": self.state.to_json() if self.state else None,
+            "answers": self.answers,
+            "windows": self.windows,
+            "last_windows": self.last_windows,
+            "work_us": self.work_us,
+        }
+        return json.dumps(body)
 
     @classmethod
     def from_json(cls, text: str) -> WindowTaskResult:
         """The inverse of :meth:`to_json`."""
         body = json.loads(text)
-        state = StatePart.from_json(body["state"]) if body["state"] else None
-        return cls(state, Written(*body["answers"]) if body["answers"] else None, body["windows"], body["work_us"])
+        return cls(
+            state=StatePart.from_json(body["state"]) if body["state"] else None,
+            answers=Written(*body["answers"]) if body["answers"] else None,
+            windows=body["windows"],
+            last_windows=[(end_us, rows) for end_us, rows in body["last_windows"]],
+            work_us=body["work_us"],
+        )
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,8 @@ class WindowJob:
             ref = write_table(folder, f"{self.step:010d}-{span.first:03d}", advance.state, durable=True)
             _cache[ref.name] = advance.state
             part = StatePart(span, ref, rows_by_group(advance.state), advance.open_panes)
-        return WindowTaskResult(part, answers, advance.windows, (time.perf_counter_ns() - started) // 1_000)
+        work_us = (time.perf_counter_ns() - started) // 1_000
+        return WindowTaskResult(part, answers, advance.windows, advance.last_windows, work_us)
 
 
 def run_window_job(job: WindowJob, spark: SparkSession, *, inline: bool) -> list[WindowTaskResult]:

@@ -1,0 +1,51 @@
+"""The typer application: one command per module, errors as one readable line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import skypane
+from skypane.cli.demo import demo
+from skypane.model.errors import SkypaneError
+
+
+class _FriendlyGroup(typer.core.TyperGroup):
+    """Shows an error that skypane raised on purpose as its message, without a stack."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except SkypaneError as error:
+            Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+            raise typer.Exit(2) from error
+
+
+app = typer.Typer(
+    cls=_FriendlyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Continuous skyline, top-delta and top-k queries over late, out-of-order and bursty streams, on Spark.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"skypane {skypane.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Which records are best, right now? Continuously, over sliding windows, with nothing silently lost."""
+    del version
+
+
+app.command()(demo)

@@ -1,0 +1,80 @@
+"""Progress: a running query as a small live panel."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+
+from rich.panel import Panel
+from rich.table import Table
+
+from skypane.model.durations import format_duration_us
+from skypane.spark.metrics import Metrics, StepMetrics
+from skypane.spark.query import RunningQuery
+
+_RATE_STEPS = 6
+
+
+class ProgressPanel:
+    """Render it again and again: each time it shows the query as it is now."""
+
+    def __init__(self, query: RunningQuery, title: str, *, live_times: bool) -> None:
+        self._query = query
+        self._title = title
+        self._live_times = live_times
+        self._started = time.monotonic()
+        self._windows: dict[int, int] = {}
+
+    def __rich__(self) -> Panel:
+        metrics = self._query.metrics()
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(style="bold cyan", justify="right")
+        grid.add_column()
+        for name, text in self._lines(metrics):
+            grid.add_row(name, text)
+        return Panel(grid, title=self._title, title_align="left", border_style="cyan", expand=False, width=100)
+
+    def _lines(self, metrics: Metrics) -> list[tuple[str, str]]:
+        elapsed = time.monotonic() - self._started
+        last = metrics.last
+        if last is None:
+            return [("running", f"{elapsed:.0f} s"), ("", "waiting for the first records")]
+        for step in metrics.recent[-_RATE_STEPS:]:
+            self._windows.update(step.last_windows)
+        newest = sorted(self._windows.items())[-6:]
+        self._windows = dict(newest)
+        ledger = metrics.ledger
+        return [
+            ("running", f"{elapsed:.0f} s, {metrics.steps} steps, the last took {last.total_ms:.0f} ms"),
+            ("records/s", f"{_rate(metrics.recent):,.0f}   ({ledger.delivered:,} so far)"),
+            ("fate", f"{ledger.accepted:,} accepted, {ledger.late:,} late, {ledger.quarantined:,} quarantined"),
+            (
+                "open panes",
+                f"{last.open_panes:,}   ({last.state_rows:,} rows, {last.state_bytes / 1e6:.1f} MB of state)",
+            ),
+            ("punctuation", self._punctuation(last)),
+            ("windows", f"{metrics.windows:,} answered"),
+            ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
+        ]
+
+    def _punctuation(self, last: StepMetrics) -> str:
+        if last.punctuation_us is None:
+            return "none yet"
+        slack = f"slack {format_duration_us(last.slack_us // 1000 * 1000)}"
+        if not self._live_times:
+            return f"{_clock(last.punctuation_us)}   ({slack})"
+        lag_s = time.time() - last.punctuation_us / 1e6
+        return f"{_clock(last.punctuation_us)}   ({lag_s:.1f} s behind the clock, {slack})"
+
+
+def _rate(steps: tuple[StepMetrics, ...]) -> float:
+    """Records per second over the last few steps, by when they were committed."""
+    recent = steps[-_RATE_STEPS - 1 :]
+    if len(recent) < 2:
+        return 0.0
+    seconds = recent[-1].committed_at - recent[0].committed_at
+    return sum(step.records for step in recent[1:]) / seconds if seconds > 0 else 0.0
+
+
+def _clock(us: int) -> str:
+    return datetime.fromtimestamp(us / 1e6, tz=timezone.utc).strftime("%H:%M:%S.%f")[:-4]
