@@ -32,7 +32,9 @@ ROW = st.fixed_dictionaries(
         "price": st.sampled_from([0.0, -0.0, 1.0, 1.5, 1e300, -1e300, INF, -INF, float("nan"), None]),
         "weight": st.sampled_from([0.0, 0.5, 1.0]),
         "rating": st.sampled_from([0, 1, 2, 2**53, 2**53 + 1, -(2**63), 2**63 - 1, None]),
-        "tax": st.sampled_from([Decimal("0.00"), Decimal("12345678901234567890.01"), Decimal("12345678901234567890.02")]),
+        "tax": st.sampled_from(
+            [Decimal("0.00"), Decimal("12345678901234567890.01"), Decimal("12345678901234567890.02")]
+        ),
     }
 )
 BOTH = Preferences.of(["price", "tax"], ["rating"])

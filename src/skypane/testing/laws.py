@@ -34,7 +34,7 @@ def answer_equals_reference(query: Query, a: pa.Table, b: pa.Table, c: pa.Table)
 
 
 def cuts_do_not_show(query: Query, a: pa.Table, b: pa.Table, c: pa.Table) -> None:
-    """Rows may be cut into partials anywhere: ``combine(lift(a), lift(b), lift(c))`` answers like ``lift(a + b + c)``."""
+    """Rows may be cut into partials anywhere: combining ``lift`` of the pieces answers like ``lift`` of all rows."""
     whole = pa.concat_tables([a, b, c])
     assert _answer(query, _combine(query, *(_lift(query, t) for t in (a, b, c)))) == _answer(query, _lift(query, whole))
 

@@ -1,0 +1,207 @@
+"""Transcripts: the semantics of a stream as a readable YAML file - what arrives, what is emitted, step by step.
+
+Times are seconds since the epoch. A step gives the records that arrive in one batch, and what must come out of it::
+
+    query: {skyline: {minimize: [price], maximize: [rating]}}
+    window: {size: 10 seconds, slide: 5 seconds}
+    lateness: {fixed_delay: 0 seconds}
+    schema: {ts: timestamp, price: double, rating: long}
+    steps:
+      - records: [[1, 20.0, 3], [12, 10.0, 1]]
+        punctuation: 12
+        windows:
+          - {window: [-5, 5], rows: [[1, 20.0, 3]]}
+          - {window: [0, 10], rows: [[1, 20.0, 3]]}
+      - records: [[2, 1.0, 5]]
+        late: [[2, 1.0, 5]]
+      - flush: true
+        windows: [...]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import yaml
+
+from skypane.lateness.fixed_delay import FixedDelay
+from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.kslack import KSlack
+from skypane.lateness.policy import Lateness
+from skypane.model.durations import parse_duration_us
+from skypane.model.windows import WindowSpec
+from skypane.operators.definition import Definition
+from skypane.queries.aggregates import Aggregates
+from skypane.queries.base import Query
+from skypane.queries.preferences import Preferences
+from skypane.queries.skyline import Skyline
+from skypane.queries.top_delta import TopDelta
+from skypane.queries.top_k import TopK
+from skypane.simulate.engine import Engine
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_TYPES = {
+    "timestamp": pa.timestamp("us", "UTC"),
+    "double": pa.float64(),
+    "long": pa.int64(),
+    "string": pa.string(),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step emitted, in a form that compares: windows, late and quarantined rows as sorted text."""
+
+    windows: list[str]
+    late: list[str]
+    quarantined: list[str]
+
+
+@dataclass(frozen=True)
+class TranscriptStep:
+    """One batch, or the flush at the end, and what must come of it."""
+
+    records: pa.Table | None
+    """``None`` for a flush."""
+    expected: Outcome
+    punctuation_us: int | None
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A whole story."""
+
+    name: str
+    definition: Definition
+    policy: Lateness
+    guard: FutureGuard
+    schema: pa.Schema
+    steps: Sequence[TranscriptStep]
+
+
+def load_transcripts(folder: Path) -> list[Transcript]:
+    """All stories in a folder of YAML files; a file may hold several, as documents."""
+    return [
+        _transcript(f"{path.stem}: {body['name']}", body)
+        for path in sorted(folder.glob("*.yaml"))
+        for body in yaml.safe_load_all(path.read_text())
+    ]
+
+
+def replay(transcript: Transcript, degree: int = 1) -> list[tuple[Outcome, int | None]]:
+    """Run a story on the pure engine: the outcome and the punctuation (microseconds) of every step."""
+    engine = Engine(transcript.definition, transcript.policy, transcript.guard)
+    state, outcomes = engine.start(), []
+    for step in transcript.steps:
+        if step.records is None:
+            state, output = engine.flush(state, degree)
+        else:
+            cuts = [step.records.slice(i, 1) for i in range(step.records.num_rows)] or [step.records]
+            state, output = engine.step(state, cuts if degree > 1 else [step.records], degree)
+        outcome = outcome_of(transcript, output.answers, output.late, output.quarantined)
+        outcomes.append((outcome, state.progress.punctuation_us))
+    return outcomes
+
+
+def outcome_of(
+    transcript: Transcript, answers: Sequence[pa.Table], late: Sequence[pa.Table], quarantined: Sequence[pa.Table]
+) -> Outcome:
+    """Result tables in the form of the transcript's expectations."""
+    keys = transcript.definition.keys
+    windows: dict[tuple[Any, ...], list[list[Any]]] = {}
+    for row in (row for table in answers for row in table.to_pylist()):
+        window = row.pop("window")
+        where = (_seconds(window["start"]), _seconds(window["end"]), *(row[key] for key in keys))
+        windows.setdefault(where, []).append([_plain(v) for name, v in row.items() if name not in keys])
+    own = transcript.schema.names
+    texts = [
+        [[_plain(row[name]) for name in own] for t in tables for row in t.to_pylist()] for tables in (late, quarantined)
+    ]
+    return Outcome(
+        sorted(_window_text(where, rows) for where, rows in windows.items()),
+        *(sorted(map(repr, text)) for text in texts),
+    )
+
+
+def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
+    schema = pa.schema([(column, _TYPES[kind]) for column, kind in body["schema"].items()])
+    key = body.get("key", [])
+    window = body["window"]
+    definition = Definition(
+        _query(body["query"]),
+        WindowSpec.parse(window["size"], window.get("slide")),
+        body.get("time", "ts"),
+        (key,) if isinstance(key, str) else tuple(key),
+        emit=body.get("emit", "full"),
+    )
+    future = body.get("max_future")
+    guard = FutureGuard(
+        None if future is None else parse_duration_us(future, "max_future"), body.get("future_support", 5)
+    )
+    steps = [_step(schema, step) for step in body["steps"]]
+    return Transcript(name, definition, _policy(body.get("lateness", {"kslack": {}})), guard, schema, steps)
+
+
+def _query(body: Mapping[str, Any]) -> Query:
+    ((kind, options),) = body.items()
+    preferences = {name: options.get(name, []) for name in ("minimize", "maximize")}
+    if kind == "skyline":
+        return Skyline(Preferences.of(**preferences))
+    if kind == "top_delta":
+        return TopDelta(options["delta"], Preferences.of(**preferences))
+    if kind == "top_k":
+        return TopK(options["k"], options["score"])
+    return Aggregates.of(options)
+
+
+def _policy(body: Mapping[str, Any]) -> Lateness:
+    ((kind, options),) = body.items()
+    return FixedDelay(options) if kind == "fixed_delay" else KSlack(**options)
+
+
+def _step(schema: pa.Schema, body: Mapping[str, Any]) -> TranscriptStep:
+    records = None
+    if not body.get("flush"):
+        rows = [dict(zip(schema.names, row, strict=True)) for row in body["records"]]
+        rows = [
+            {k: _time(v) if pa.types.is_timestamp(schema.field(k).type) else v for k, v in row.items()} for row in rows
+        ]
+        records = pa.Table.from_pylist(rows, schema)
+    windows = [
+        _window_text((*map(float, w["window"]), *w.get("key", [])), [[_plain(v) for v in row] for row in w["rows"]])
+        for w in body.get("windows", [])
+    ]
+    late, quarantined = (
+        [repr([_plain(v) for v in row]) for row in body.get(name, [])] for name in ("late", "quarantined")
+    )
+    punctuation = body.get("punctuation")
+    return TranscriptStep(
+        records,
+        Outcome(sorted(windows), sorted(late), sorted(quarantined)),
+        None if punctuation is None else round(punctuation * 1e6),
+    )
+
+
+def _window_text(where: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
+    start, end, *keys = where
+    return f"[{start:g}, {end:g}) {keys or ''} {sorted(map(repr, rows))}"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as floats and times as seconds, so that YAML and Arrow agree."""
+    if isinstance(value, datetime):
+        return _seconds(value)
+    return float(value) if isinstance(value, int) else value
+
+
+def _seconds(when: datetime) -> float:
+    return (when - EPOCH) / timedelta(seconds=1)
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else EPOCH + timedelta(seconds=seconds)
