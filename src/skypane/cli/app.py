@@ -9,6 +9,8 @@ from rich.console import Console
 
 import skypane
 from skypane.cli.demo import demo
+from skypane.cli.run import run
+from skypane.cli.traffic import generate, inspect
 from skypane.model.errors import SkypaneError
 
 
@@ -48,4 +50,5 @@ def main(
     del version
 
 
-app.command()(demo)
+for command in (demo, run, generate, inspect):
+    app.command()(command)

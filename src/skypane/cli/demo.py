@@ -15,11 +15,12 @@ from rich.table import Table
 
 import skypane as sp
 from skypane.cli.progress import ProgressPanel
-from skypane.spark.metrics import Metrics
-from skypane.spark.query import RunningQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from skypane.spark.metrics import Metrics
+    from skypane.spark.query import RunningQuery
 
 _IDLE_S = 3
 

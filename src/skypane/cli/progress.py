@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 from rich.panel import Panel
 from rich.table import Table
 
 from skypane.model.durations import format_duration_us
-from skypane.spark.metrics import Metrics, StepMetrics
-from skypane.spark.query import RunningQuery
+
+if TYPE_CHECKING:
+    from skypane.spark.metrics import Metrics, StepMetrics
+    from skypane.spark.query import RunningQuery
 
 _RATE_STEPS = 6
 
