@@ -38,7 +38,7 @@ def test_the_fitted_index_of_dispersion_is_within_ten_percent(dispersion: float,
 @pytest.mark.parametrize("hurst", [0.6, 0.7, 0.8])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_hurst_parameter_is_within_five_hundredths(hurst: float, seed: int) -> None:
-    counts = long_counts(SelfSimilarArrivals(20_000, hurst), seed, 1e7, 10_000)
+    counts = long_counts(SelfSimilarArrivals(20_000, hurst), seed, 1e7, 1_000)
     assert hurst_parameter(counts).value == pytest.approx(hurst, abs=0.05)
 
 

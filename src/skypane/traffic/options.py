@@ -145,3 +145,13 @@ def parse_options(options: Iterable[Option], given: Mapping[str, object]) -> dic
 
 def _as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def as_markdown(options: Iterable[Option]) -> str:
+    """The options as a table for the documentation."""
+    rows = [f"| `{option.name}` | {_code(option.default)} | {option.allowed} | {option.help} |" for option in options]
+    return "\n".join(["| option | default | allowed | meaning |", "| --- | --- | --- | --- |", *rows])
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""

@@ -20,20 +20,21 @@ def plot_arrivals(arrival_us: Int64Array, path: Path, title: str) -> Path:
     """The whole stream, its middle tenth and its middle hundredth, each in as many bins."""
     figure = _figure(rows=3)
     whole_us = int(arrival_us[-1] - arrival_us[0]) + 1
+    unit, name = _unit(whole_us)
     for axes, share in zip(figure.subplots(3, 1), (1.0, 0.1, 0.01), strict=True):
         start_us = int(arrival_us[0] + (whole_us - whole_us * share) / 2)
         part = arrival_us[(arrival_us >= start_us) & (arrival_us < start_us + whole_us * share)]
         bin_us = max(1, int(whole_us * share / _BINS))
         counts = np.bincount((part - start_us) // bin_us, minlength=_BINS)[:_BINS]
-        seconds = (start_us - arrival_us[0] + np.arange(len(counts)) * bin_us) / US_PER_S
+        elapsed = (start_us - arrival_us[0] + np.arange(len(counts)) * bin_us) / unit
         rates = counts * (US_PER_S / bin_us)
-        axes.fill_between(seconds, rates, step="post", color=_BLUE, alpha=0.85, linewidth=0)
+        axes.fill_between(elapsed, rates, step="post", color=_BLUE, alpha=0.85, linewidth=0)
         mean = Counts(bin_us, counts).rate_per_s
         axes.axhline(mean, color=_RED, linewidth=0.9, linestyle="--")
-        axes.set(xlim=(seconds[0], seconds[-1]), ylim=(0, max(rates.max(), 1) * 1.1), ylabel="records/s")
+        axes.set(xlim=(elapsed[0], elapsed[-1]), ylim=(0, max(rates.max(), 1e-9) * 1.1), ylabel="records/s")
         axes.set_title(f"bins of {_length(bin_us)}", fontsize=9, loc="right")
     figure.axes[0].set_title(title, fontsize=10, loc="left")
-    figure.axes[-1].set_xlabel("arrival, seconds from the start (all, the middle tenth, the middle hundredth)")
+    figure.axes[-1].set_xlabel(f"arrival, {name} from the start (all, the middle tenth, the middle hundredth)")
     return _save(figure, path)
 
 
@@ -41,24 +42,30 @@ def plot_delays(ts_us: Int64Array, arrival_us: Int64Array, path: Path, title: st
     """Delay of records over time, and its distribution."""
     figure = _figure(rows=2)
     over_time, spread = figure.subplots(2, 1)
-    delays_s = (arrival_us - ts_us) / US_PER_S
-    seconds = (arrival_us - arrival_us[0]) / US_PER_S
-    shown = np.unique(np.linspace(0, len(delays_s) - 1, 4000).astype(np.int64))
-    over_time.scatter(seconds[shown], delays_s[shown], s=2, color=_BLUE, alpha=0.5, linewidths=0)
-    slot = np.minimum((seconds / max(seconds[-1], 1e-9) * _BINS).astype(np.int64), _BINS - 1)
+    delay_unit, delay_name = _unit(int((arrival_us - ts_us).max()))
+    time_unit, time_name = _unit(int(arrival_us[-1] - arrival_us[0]))
+    delays = (arrival_us - ts_us) / delay_unit
+    elapsed = (arrival_us - arrival_us[0]) / time_unit
+    shown = np.unique(np.linspace(0, len(delays) - 1, 4000).astype(np.int64))
+    over_time.scatter(elapsed[shown], delays[shown], s=2, color=_BLUE, alpha=0.5, linewidths=0)
+    slot = np.minimum((elapsed / max(elapsed[-1], 1e-9) * _BINS).astype(np.int64), _BINS - 1)
     highest = np.zeros(_BINS)
-    np.maximum.at(highest, slot, delays_s)
-    middles = (np.arange(_BINS) + 0.5) * seconds[-1] / _BINS
+    np.maximum.at(highest, slot, delays)
+    middles = (np.arange(_BINS) + 0.5) * elapsed[-1] / _BINS
     over_time.plot(middles, highest, color=_RED, linewidth=0.9, label="longest")
-    over_time.set(xlabel="arrival, seconds from the start", ylabel="delay, s", xlim=(0, max(seconds[-1], 1e-9)))
+    over_time.set(
+        xlabel=f"arrival, {time_name} from the start", ylabel=f"delay, {delay_name}", xlim=(0, max(elapsed[-1], 1e-9))
+    )
     over_time.legend(loc="upper right", fontsize=8, frameon=False)
     over_time.set_title(title, fontsize=10, loc="left")
-    ordered = np.sort(delays_s)
+    ordered = np.sort(delays)
     from_end = np.geomspace(1, len(ordered), 1000).astype(np.int64)  # the tail is what matters
     at = np.unique(len(ordered) - from_end)
     spread.plot(ordered[at], 1.0 - at / len(ordered), color=_BLUE, linewidth=1.2)
-    spread.axvline(float(delays_s.mean()), color=_GREY, linewidth=0.9, linestyle="--", label="mean")
-    spread.set(xlabel="delay, s", ylabel="share of records above", yscale="log", ylim=(0.5 / len(ordered), 1.5))
+    spread.axvline(float(delays.mean()), color=_GREY, linewidth=0.9, linestyle="--", label="mean")
+    spread.set(
+        xlabel=f"delay, {delay_name}", ylabel="share of records above", yscale="log", ylim=(0.5 / len(ordered), 1.5)
+    )
     spread.legend(loc="upper right", fontsize=8, frameon=False)
     return _save(figure, path)
 
@@ -84,5 +91,14 @@ def _save(figure: Any, path: Path) -> Path:
     return path
 
 
+def _unit(longest_us: int) -> tuple[float, str]:
+    """The unit that suits times up to ``longest_us``, in microseconds, and its name."""
+    for seconds, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if longest_us >= 5 * seconds * US_PER_S:
+            return float(seconds * US_PER_S), name
+    return float(US_PER_S), "seconds"
+
+
 def _length(length_us: int) -> str:
-    return f"{length_us / US_PER_S:.3g} s" if length_us >= US_PER_S else f"{length_us / 1000:.3g} ms"
+    unit, name = _unit(length_us)
+    return f"{length_us / unit:.3g} {name}" if length_us >= US_PER_S else f"{length_us / 1000:.3g} ms"

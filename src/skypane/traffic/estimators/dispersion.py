@@ -26,9 +26,11 @@ class Dispersion:
     @property
     def level(self) -> str:
         """In words, with the limits of the paper's Table 2."""
-        if self.value < 300:
-            return "no bursts"
-        return "moderate" if self.value < 2500 else "severe"
+        if self.value >= 2500:
+            return "severe"
+        if self.value >= 300:
+            return "moderate" if self.settled else "at least moderate"
+        return "no bursts" if self.settled else "unknown"
 
     def __str__(self) -> str:
         if self.settled:

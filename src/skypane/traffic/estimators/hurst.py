@@ -9,7 +9,7 @@ import numpy as np
 from skypane.model.groups import Float64Array
 from skypane.traffic.estimators.counts import Counts
 
-_FEWEST_INTERVALS = 50
+_FEWEST_INTERVALS = 100
 _OCTAVES = 8  # shorter lengths are left out: what is correlated over a moment only shows there
 _LOWEST, _HIGHEST = 0.5, 0.99
 
