@@ -20,6 +20,7 @@ from skypane.kernels.trees import (
     lowest_corners,
     plant,
     row_dominates,
+    take,
 )
 
 
@@ -126,7 +127,7 @@ def _join(live: Floats, live_pane: Indices, new: Floats, kept: Mask, critical: I
     tree, live_rows = _planted(live, live_image, width, exact)
     new_tree, new_rows = _planted(new, new_image, width, exact)
     _keep_undominated(new_tree, new_rows, live, live_image, live_rows[1], exact, kept)
-    panes = live_pane[live_rows[1]]
+    panes = take(live_pane, live_rows[1])
     youngest = _youngest_panes(tree, panes)
     scratch = np.empty(SCRATCH, dtype=np.int64)
     for row in new_rows[1]:

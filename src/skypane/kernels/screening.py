@@ -38,7 +38,7 @@ def sample_scale(table: Floats, first: int, last: int) -> Scale:
     return scale
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True)
 def score(table: Floats, row: int, scale: Scale) -> float:
     """A number that never falls when an attribute grows; between 0 and the number of attributes."""
     total = 0.0
@@ -51,19 +51,24 @@ def score(table: Floats, row: int, scale: Scale) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
-def _strengthen(strong: Strong, table: Floats, row: int, grade: float) -> float:
+def _strengthen(strong: Strong, table: Floats, row: int, grade: np.float32) -> np.float32:
     """Put a row in the place of the weakest strong row; the score of the weakest one now."""
     block, rows, scores, champion = strong
-    lane = np.argmax(scores)
+    lane, best, worst = 0, scores[0], np.float32(0.0)
+    for k in range(LANES):
+        lane = k if scores[k] > scores[lane] else lane
+        best = min(best, scores[k])
     rows[lane], scores[lane] = row, grade
-    lead = grade <= scores.min()
+    for k in range(LANES):
+        worst = max(worst, scores[k])
+    lead = grade <= best
     for j in range(table.shape[1]):
         block[j * LANES + lane] = table[row, j]
         if lead:
             champion[j] = table[row, j]
     if lead:
         rows[LANES] = row
-    return scores.max()
+    return worst
 
 
 @numba.njit(cache=True, nogil=True)
@@ -78,9 +83,9 @@ def _first_strong_rows(table: Floats, first: int, last: int, width: int, scale: 
     for i in range(first, last, max(1, (last - first) // 256)):
         grade = np.float32(score(table, i, scale))
         if grade < weakest:
-            weakest = np.float32(_strengthen(strong, table, i, grade))
-    for j in range(table.shape[1], width):  # padding, where unused lanes stay NaN in the first attribute
-        strong[0][j * LANES : (j + 1) * LANES] = 0.0
+            weakest = _strengthen(strong, table, i, grade)
+    for place in range(table.shape[1] * LANES, width * LANES):  # padding; unused lanes stay NaN before it
+        strong[0][place] = 0.0
     return strong
 
 
@@ -152,7 +157,7 @@ def screen(table: Floats, first: int, last: int, width: int, single: bool) -> Sc
             rows[count], scores[count] = i, grade
             count += 1
             if grade < weakest:
-                weakest = np.float32(_strengthen(strong, table, i, grade))
+                weakest = _strengthen(strong, table, i, grade)
     return image, rows, scores, count, exact
 
 

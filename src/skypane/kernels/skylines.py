@@ -24,12 +24,13 @@ from skypane.kernels.trees import (
     lowest_corners,
     plant,
     row_dominates,
+    take,
 )
 
 PAIRWISE = 6  # up to this many rows, comparing pairs beats filling a block
 FLAT = 400  # up to this many rows, comparing with all blocks beats screening and planting
-FIRST_BATCH = 4096
-GROWTH = 32
+FIRST_BATCH = 4096  # rows
+GROWTH = 32  # a batch has at most this many rows per skyline row found so far
 
 
 @numba.njit(cache=True, nogil=True)
@@ -118,15 +119,16 @@ def _keep_by_trees(table: Floats, first: int, last: int, single: bool, kept: Mas
         batch = order[start:stop]
         if found:
             tree = plant(image, width, attributes, best[:found])
-            members = rows[best[:found]]
+            members = take(rows, best[:found])
             batch = batch[: _drop_dominated(tree, members, batch, image, table, rows, exact)]
         if len(batch):
             # planting puts the batch in tree order: neighbours ask the same nodes one after the other
             tree = plant(image, width, attributes, batch)
-            members = rows[batch]
+            members = take(rows, batch)
             batch = batch[: _drop_dominated(tree, members, batch, image, table, rows, exact)]
-        best[found : found + len(batch)] = batch
-        found += len(batch)
+        for row in batch:
+            best[found] = row
+            found += 1
         start = stop
     for i in range(found):
         kept[rows[best[i]]] = True

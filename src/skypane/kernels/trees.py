@@ -27,7 +27,7 @@ Tree: TypeAlias = tuple[Image, Indices, int, int]  # blocks, first block of each
 Exact: TypeAlias = tuple[Floats, Indices, Floats]  # the table, table row of each leaf place, exact corners
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True)
 def _partition(keys: Image, order: Indices, first: int, last: int, pivot: float, with_equal: bool) -> int:
     """Move keys below the pivot (or equal to it, on request) to the front; where the others start.
 
@@ -269,6 +269,15 @@ def has_confirmed_dominator(
         scratch[level] = mask & (mask - 1)
         current = scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
         level -= 1
+
+
+@numba.njit(cache=True, nogil=True)
+def take(values: Indices, places: Indices) -> Indices:
+    """`values[places]`, which takes numba seconds to compile when written so."""
+    taken = np.empty(len(places), dtype=np.int64)
+    for i in range(len(places)):
+        taken[i] = values[places[i]]
+    return taken
 
 
 @numba.njit(cache=True, nogil=True)
