@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from skypane.spark.sinks.base import Sink, StepRows
@@ -25,9 +26,9 @@ class ConsoleSink(Sink):
         table = rows.table()
         shown = Table(title=f"step {step}: {rows.rows:,} rows", title_justify="left")
         for name in table.column_names:
-            shown.add_column(name, justify="left" if name == "window" else "right")
+            shown.add_column(escape(name), justify="left" if name == "window" else "right")
         for row in table.slice(0, self._max_rows).to_pylist():
-            shown.add_row(*(_text(value) for value in row.values()))
+            shown.add_row(*(escape(_text(value)) for value in row.values()))
         self._console.print(shown)
         if rows.rows > self._max_rows:
             self._console.print(f"... and {rows.rows - self._max_rows:,} more")

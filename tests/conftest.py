@@ -1,0 +1,24 @@
+"""One embedded Spark session for all tests that need one: starting it is the dearest part of most of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import skypane as sp
+
+
+@pytest.fixture(scope="session")
+def spark_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything that Spark and its JVM have to say."""
+    return tmp_path_factory.mktemp("spark-log") / "spark.log"
+
+
+@pytest.fixture(scope="session")
+def spark(spark_log: Path) -> Iterator[SparkSession]:
+    session = sp.embedded_session("skypane-tests", cores=2, log_file=spark_log)
+    yield session
+    session.stop()

@@ -1,0 +1,134 @@
+"""A stream, continuously: on Spark the answers equal the oracle over accepted records, however the query is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import skypane as sp
+from skypane.api.stream import ContinuousQuery, Windowed
+from skypane.lateness.policy import Lateness
+from tests.spark_support.streams import (
+    Outputs,
+    assert_answers,
+    check_run,
+    definition_of,
+    random_batches,
+    read_batches,
+    run_to_end,
+    write_batches,
+)
+
+pytestmark = pytest.mark.spark
+
+INLINE, ON_SPARK = 100_000, 0
+PATIENT = (sp.KSlack("1 second"), sp.FixedDelay("1 second"))
+"""Policies that may wait long enough for every record."""
+
+
+def skyline(windowed: Windowed) -> ContinuousQuery:
+    return windowed.skyline(minimize="a", maximize="b")
+
+
+def top_delta(windowed: Windowed) -> ContinuousQuery:
+    return windowed.top_delta(2, minimize="a", maximize="b")
+
+
+def top_k(windowed: Windowed) -> ContinuousQuery:
+    return windowed.top_k(3, score="a")
+
+
+def aggregate(windowed: Windowed) -> ContinuousQuery:
+    return windowed.aggregate(rows="count", least="min(a)", most="max(b)", total="sum(n)", middle="mean(n)")
+
+
+QUESTIONS = {"skyline": skyline, "top_delta": top_delta, "top_k": top_k, "aggregate": aggregate}
+SLIDING, TUMBLING, HOPPING, ODD = ("1 second", "200 ms"), ("1 second", None), ("500 ms", "2 seconds"), ("7 ms", "3 ms")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to ask and to run."""
+
+    question: str
+    window: tuple[str, str | None]
+    key: str | list[str] | None
+    policy: Lateness
+    degree: int
+    inline_rows: int
+    files: int
+    """Source files, and so pane-stage tasks, per batch."""
+
+
+CASES = [
+    Case("skyline", SLIDING, "city", sp.KSlack(), 2, ON_SPARK, 2),
+    Case("skyline", TUMBLING, None, sp.KSlack(), 1, INLINE, 1),
+    Case("skyline", HOPPING, ["city", "zone"], sp.FixedDelay("300 ms"), 4, ON_SPARK, 3),
+    Case("skyline", ("3 seconds", "2 seconds"), "zone", sp.KSlack("1 second"), 4, INLINE, 1),
+    Case("top_delta", SLIDING, "zone", sp.FixedDelay("1 second"), 4, ON_SPARK, 1),
+    Case("top_delta", TUMBLING, ["zone", "city"], sp.KSlack(), 2, INLINE, 2),
+    Case("top_delta", HOPPING, None, sp.KSlack(max_slack="1 second"), 1, ON_SPARK, 1),
+    Case("top_k", SLIDING, ["city", "zone"], sp.KSlack(), 4, INLINE, 3),
+    Case("top_k", TUMBLING, "city", sp.KSlack(), 1, ON_SPARK, 1),
+    Case("top_k", HOPPING, "zone", sp.FixedDelay("0 seconds"), 2, INLINE, 2),
+    Case("top_k", ODD, None, sp.KSlack(), 2, INLINE, 1),
+    Case("aggregate", SLIDING, None, sp.KSlack(), 2, INLINE, 2),
+    Case("aggregate", TUMBLING, ["city", "zone"], sp.FixedDelay("500 ms"), 4, ON_SPARK, 1),
+    Case("aggregate", HOPPING, "city", sp.KSlack(), 2, ON_SPARK, 3),
+    Case("aggregate", ("900 ms", "1300 ms"), "zone", sp.KSlack(), 1, INLINE, 1),
+]
+
+
+@pytest.mark.parametrize("index", range(len(CASES)), ids=lambda i: f"{i}-{CASES[i].question}")
+def test_answers_equal_the_oracle_over_accepted_records(spark: SparkSession, tmp_path: Path, index: int) -> None:
+    case, batches, outputs = CASES[index], random_batches(seed=index), Outputs()
+    write_batches(tmp_path / "in", batches, files=case.files)
+    df = read_batches(spark, tmp_path / "in", files=case.files)
+    windowed = sp.stream(df, time="ts", key=case.key).window(*case.window)
+    query = QUESTIONS[case.question](windowed).lateness(case.policy)
+    running = run_to_end(
+        query, outputs, checkpoint=tmp_path / "checkpoint", degree=case.degree, inline_rows=case.inline_rows
+    )
+    check_run(spark, query, batches, outputs, running.metrics())
+    # Otherwise the case shows nothing about one of the stages.
+    steps = running.metrics().recent
+    assert {step.window_inline for step in steps if step.window_tasks} == {case.inline_rows == INLINE}
+    assert max(step.pane_tasks for step in steps) == min(case.files, 2)
+    assert running.metrics().windows > 2
+    if case.key is not None:
+        assert max(step.window_tasks for step in steps) == case.degree
+    assert outputs.quarantine.rows()
+    assert outputs.late.rows() or case.policy in PATIENT
+
+
+def test_one_record_per_batch_and_one_batch_for_all_answer_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    records = random_batches(seed=99, batches=2, rows=16)[0].sort_by("ts")
+    single = [records.slice(i, 1) for i in range(records.num_rows)]
+    answers = []
+    for name, batches in (("single", single), ("together", [records])):
+        outputs = Outputs()
+        write_batches(tmp_path / name, batches)
+        query = skyline(sp.stream(read_batches(spark, tmp_path / name), time="ts", key="city").window("1 second"))
+        running = run_to_end(query, outputs)
+        check_run(spark, query, batches, outputs, running.metrics())
+        answers.append(sorted(map(repr, outputs.results.rows())))
+    assert answers[0] == answers[1]
+
+
+def test_sql_expressions_reach_scores_and_aggregates(spark: SparkSession, tmp_path: Path) -> None:
+    batches = random_batches(seed=3, batches=2)
+    write_batches(tmp_path / "in", batches)
+    source = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="zone").window("1 second")
+    questions = [
+        source.top_k(2, score="CASE WHEN a > 0 THEN n / 2 ELSE -n END"),
+        source.aggregate(
+            pairs="sum(n * zone)", spread="stddev(n + 1)", named="count(city)", first="min(city)", share="mean(n / 7)"
+        ),
+    ]
+    for query in questions:
+        outputs = Outputs()
+        assert run_to_end(query, outputs).metrics().windows > 5
+        assert_answers(spark, definition_of(query), batches, outputs)
