@@ -1,0 +1,37 @@
+"""Key groups are dealt out completely, once each, in balance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.model.columns import GROUP, KEY_GROUPS
+from skypane.scheduling.ranges import balanced_ranges
+
+weights = st.dictionaries(st.integers(0, KEY_GROUPS - 1), st.integers(1, 10_000), max_size=40)
+
+
+@given(rows=weights, degree=st.integers(1, 300))
+def test_every_group_is_in_one_range(rows: dict[int, int], degree: int) -> None:
+    ranges = balanced_ranges(rows, degree)
+    assert [r.first for r in ranges] == [0, *(r.end for r in ranges[:-1])]
+    assert ranges[-1].end == KEY_GROUPS
+    assert len(ranges) <= max(1, min(degree, len(rows)))
+    groups = np.repeat(np.array(sorted(rows), dtype=np.int32), 1)
+    table = pa.table({GROUP: pa.array(groups)})
+    assert [g for r in ranges for g in r.slice_of(table).column(GROUP).to_pylist()] == sorted(rows)
+
+
+@given(degree=st.integers(1, 16))
+def test_equal_groups_are_spread_evenly(degree: int) -> None:
+    sizes = [r.end - r.first for r in balanced_ranges(dict.fromkeys(range(KEY_GROUPS), 7), degree)]
+    assert len(sizes) == degree
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_a_heavy_group_does_not_take_others_along() -> None:
+    ranges = balanced_ranges({0: 1, 100: 1_000_000, 200: 1}, 3)
+    assert sum(r.first <= 100 < r.end for r in ranges) == 1
+    assert len(ranges) >= 2
