@@ -42,21 +42,24 @@ def _stream(options: dict[str, Any]) -> Stream:
 
 
 def _library(records: int, options: dict[str, Any]) -> float:
-    """Attributes, times and order: everything that a task of the source does."""
+    """Attributes, times and order, in pieces of 100,000: everything that the driver and the tasks of the source do.
+
+    Per second of processor time: other work on the machine then matters less.
+    """
     stream, place, seen = _stream(options), Position(), 0
-    began = time.perf_counter()
-    stop, _ = stream.advance(place, records)
-    for batch in stream.read(0, place, stop):
-        seen += batch.num_rows
-    assert seen == records
-    return round(records / (time.perf_counter() - began))
+    began = time.process_time()
+    while seen < records:
+        stop, _ = stream.advance(place, 100_000)
+        seen += sum(batch.num_rows for batch in stream.read(0, place, stop))
+        place = stop
+    return round(seen / (time.process_time() - began))
 
 
 def _times_only(records: int) -> float:
     stream = _stream({"arrivals": "map"})
-    began = time.perf_counter()
+    began = time.process_time()
     stream.advance(Position(), records)
-    return round(records / (time.perf_counter() - began))
+    return round(records / (time.process_time() - began))
 
 
 def _spark(records: int) -> float:

@@ -7,11 +7,14 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+import skypane as sp
 from skypane.traffic.commands import inspect
 
 pytestmark = [
@@ -53,3 +56,55 @@ def test_flights_are_prepared_and_replayed(
     replayed = pa.concat_tables(seen)
     assert replayed.column("flight").to_pylist() == flights.column("flight").to_pylist()
     assert replayed.column("arrival").to_pylist() == flights.column("arrival").to_pylist()
+
+
+def test_the_query_of_the_example_gives_the_best_flights_of_each_window(
+    spark_session_for_sources: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "flights.parquet"
+    flights: pa.Table = example("prepare", monkeypatch).prepare(path, days=3)
+    script = example("skyline", monkeypatch)
+    query = script.best_flights(script.flights(spark_session_for_sources, path)).start(
+        checkpoint=tmp_path / "checkpoint",
+        sink=sp.ParquetSink(str(tmp_path / "best")),
+        late=sp.ParquetSink(str(tmp_path / "late")),
+        available_now=True,
+    )
+    query.await_termination()
+    ledger = query.metrics().ledger
+    assert ledger.accepted + ledger.late == flights.num_rows
+    columns = ["origin", "carrier", "flight", "ts"]
+    late = set()
+    if ledger.late:
+        rows = spark_session_for_sources.read.parquet(str(tmp_path / "late")).select(columns).toArrow()
+        late = {tuple(row.values()) for row in rows.to_pylist()}
+    best = spark_session_for_sources.read.parquet(str(tmp_path / "best"))
+    found: dict[tuple[str, float], list[tuple[str, int]]] = {}
+    for row in (
+        best.selectExpr("origin", "unix_micros(window.start) / 1e6 AS start", "carrier", "flight").toArrow().to_pylist()
+    ):
+        found.setdefault((row["origin"], row["start"]), []).append((row["carrier"], row["flight"]))
+    accepted = [row for row in flights.to_pylist() if tuple(row[name] for name in columns) not in late]
+    assert {window: sorted(rows) for window, rows in found.items()} == best_by_brute_force(accepted)
+
+
+def best_by_brute_force(flights: list[dict[str, Any]]) -> dict[tuple[str, float], list[tuple[str, int]]]:
+    """For each airport and day that starts every six hours: flights that no other one dominates."""
+    slide, size = 6 * 3600.0, 24 * 3600.0
+    windows: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for flight in flights:
+        at = flight["ts"].timestamp()
+        start = at // slide * slide
+        while start > at - size:
+            windows.setdefault((flight["origin"], start), []).append(flight)
+            start -= slide
+    best = {}
+    for window, rows in windows.items():
+        points = np.array([[row["arr_delay_min"], row["dep_delay_min"], -row["speed_mph"]] for row in rows])
+        no_worse = (points[:, None] <= points[None]).all(axis=2)
+        better = (points[:, None] < points[None]).any(axis=2)
+        kept = ~(no_worse & better).any(axis=0)
+        best[window] = sorted(
+            (row["carrier"], row["flight"]) for row, keep in zip(rows, np.atleast_1d(kept), strict=True) if keep
+        )
+    return best

@@ -50,7 +50,7 @@ def anticorrelated(random: np.random.Generator, attributes: int, count: int) -> 
     accepted = 0.5
     while missing > 0:
         columns = _near_plane(random, attributes, int(missing / accepted * 1.05) + 64)
-        inside = np.flatnonzero(((columns >= 0.0) & (columns < 1.0)).all(axis=0))
+        inside = np.flatnonzero((columns.min(axis=0) >= 0.0) & (columns.max(axis=0) < 1.0))
         accepted = max(0.001, len(inside) / columns.shape[1])
         kept.append(columns[:, inside[:missing]])
         missing -= kept[-1].shape[1]
@@ -59,11 +59,15 @@ def anticorrelated(random: np.random.Generator, attributes: int, count: int) -> 
 
 def _near_plane(random: np.random.Generator, attributes: int, count: int) -> Columns:
     """Candidates: all attributes equal, then value moved from each to the next; some leave the cube."""
-    # The mean of twelve uniforms is the bell that the original generator uses, confined to [0.25, 0.75].
-    level = 0.25 + 0.5 * random.random((12, count), dtype=np.float32).mean(axis=0, dtype=np.float64)
-    reach = np.minimum(level, 1.0 - level)
-    moved = (2.0 * random.random((attributes, count)) - 1.0) * reach
-    columns: Columns = level + moved - np.roll(moved, 1, axis=0)
+    # The original generator adds twelve uniforms for its bell around 0.5; this is that bell in one draw.
+    level = np.clip(random.standard_normal(count) / 24.0 + 0.5, 0.25, 0.75)
+    moved = random.random((attributes, count))
+    moved -= 0.5
+    moved *= 2.0 * np.minimum(level, 1.0 - level)
+    columns: Columns = np.empty_like(moved)
+    np.subtract(moved[1:], moved[:-1], out=columns[1:])
+    np.subtract(moved[0], moved[-1], out=columns[0])
+    columns += level
     return columns
 
 
