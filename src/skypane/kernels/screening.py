@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skypane.kernels.arrays import Floats, Indices
-from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, compare_point, lowest_bit
+from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, compare_point, lanes_above_everywhere, lowest_bit
 from skypane.kernels.trees import Image, row_dominates
 
 Scale: TypeAlias = npt.NDArray[np.float64]  # per attribute: offset and factor
@@ -72,15 +72,15 @@ def _strengthen(strong: Strong, table: Floats, row: int, grade: np.float32) -> n
 
 
 @numba.njit(cache=True, nogil=True)
-def _first_strong_rows(table: Floats, first: int, last: int, width: int, scale: Scale) -> Strong:
+def _first_strong_rows(table: Floats, first: int, last: int, width: int, scale: Scale, single: bool) -> Strong:
     strong = (
         np.full(width * LANES, np.nan, dtype=np.float32),
         np.zeros(LANES + 1, dtype=np.int64),
         np.full(LANES, np.inf, dtype=np.float32),
-        np.zeros(width, dtype=np.float32),
+        np.full(width, 0.0 if single else -1.0, dtype=np.float32),  # -1: padding is above the champion
     )
     weakest = np.float32(np.inf)
-    for i in range(first, last, max(1, (last - first) // 256)):
+    for i in range(first, last, max(1, (last - first) // 128)):
         grade = np.float32(score(table, i, scale))
         if grade < weakest:
             weakest = _strengthen(strong, table, i, grade)
@@ -92,21 +92,15 @@ def _first_strong_rows(table: Floats, first: int, last: int, width: int, scale: 
 @numba.njit(cache=True, nogil=True)
 def _not_dominated_by_champion(table: Floats, first: int, strong: Strong, block: Image, single: bool) -> int:
     """Which of the 16 rows from `first` on the strongest row leaves, as a mask."""
-    width = len(strong[3])
-    for k in range(LANES):
-        for j in range(table.shape[1]):
+    champion = strong[3]
+    width = len(champion)
+    for j in range(table.shape[1]):
+        for k in range(LANES):
             block[j * LANES + k] = table[first + k, j]
-    mask = compare_point(block, 0, strong[3], 0, width)
     if single:
-        return ALL_LANES & ~(mask >> LANES)
-    mask &= ALL_LANES
-    left = ALL_LANES ^ mask
-    while mask != 0:
-        lane = lowest_bit(mask)
-        if not row_dominates(table, strong[1][LANES], table, first + lane):
-            left |= 1 << lane
-        mask &= mask - 1
-    return left
+        return ALL_LANES & ~(compare_point(block, 0, champion, 0, width) >> LANES)
+    # rounding is monotone: above in the image is above; ties are left to the test that confirms
+    return ALL_LANES & ~lanes_above_everywhere(block, 0, champion, 0, width)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -130,7 +124,7 @@ def screen(table: Floats, first: int, last: int, width: int, single: bool) -> Sc
     """
     attributes = table.shape[1]
     scale = sample_scale(table, first, last)
-    strong = _first_strong_rows(table, first, last, width, scale)
+    strong = _first_strong_rows(table, first, last, width, scale, single)
     weakest = strong[2].max()
     image = np.empty((last - first) * width, dtype=np.float32)
     rows = np.empty(last - first, dtype=np.int64)

@@ -90,6 +90,8 @@ def _compare_loop(context: Any, builder: Any, signature: Any, args: Any, wanted:
         ours = _broadcast(builder, point_pointer, which, vector)
         if wanted == "above":  # unordered: NaN lanes count as above
             held = builder.fcmp_unordered(">", theirs, ours)
+        elif wanted == "at most":
+            held = builder.fcmp_ordered("<=", theirs, ours)
         else:
             held = builder.fcmp_ordered("<", theirs, ours)
         result = builder.or_(result, builder.sext(held, result.type))
@@ -102,13 +104,15 @@ def _compare_loop(context: Any, builder: Any, signature: Any, args: Any, wanted:
     return result
 
 
+def _lane_zeros(context: Any, signature: Any) -> Any:
+    double = context.get_data_type(signature.args[0].dtype) == ir.DoubleType()
+    return ir.Constant(ir.VectorType(ir.IntType(64 if double else 32), LANES), [0] * LANES)
+
+
 def _two_passes(context: Any, builder: Any, signature: Any, args: Any, ruled_out: str, strict: str) -> Any:
     """Lanes that the first compare never rules out, and shifted by 16 those where the second holds too."""
     word = ir.IntType(64)
-    double = context.get_data_type(signature.args[0].dtype) == ir.DoubleType()
-    lane_bits = ir.VectorType(ir.IntType(64 if double else 32), LANES)
-    nothing = ir.Constant(lane_bits, [0] * LANES)
-    out = _compare_loop(context, builder, signature, args, ruled_out, nothing)
+    out = _compare_loop(context, builder, signature, args, ruled_out, _lane_zeros(context, signature))
     candidates = builder.not_(_sign_mask(builder, out))
     first_pass = builder.block
     with builder.if_then(builder.icmp_unsigned("!=", candidates, ir.Constant(candidates.type, 0))):
@@ -143,6 +147,20 @@ def compare_point(typing_context: Any, blocks: Any, start: Any, point: Any, at: 
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _two_passes(context, builder, signature, args, "below", "above")
+
+    return types.int64(blocks, types.int64, point, types.int64, types.int64), generate
+
+
+@intrinsic
+def lanes_above_everywhere(
+    typing_context: Any, blocks: Any, start: Any, point: Any, at: Any, width: Any
+) -> tuple[Any, Any]:
+    """Bit k is set if lane k of the block is above the point in every attribute, padding included."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        nothing = _lane_zeros(context, signature)
+        at_most = _compare_loop(context, builder, signature, args, "at most", nothing)
+        return builder.zext(builder.not_(_sign_mask(builder, at_most)), ir.IntType(64))
 
     return types.int64(blocks, types.int64, point, types.int64, types.int64), generate
 

@@ -9,6 +9,7 @@ from skypane.kernels.joins import dominance_join, merge
 from skypane.kernels.rankings import top_k_groups
 from skypane.kernels.segments import combine_moments, segment_moments, segment_sum, segment_sum_pairs
 from skypane.kernels.skylines import skyline, skyline_groups
+from skypane.kernels.sliding import warm_sliding
 
 
 def warm() -> None:
@@ -27,3 +28,4 @@ def warm() -> None:
     hi, lo = segment_sum(column, offsets)
     segment_sum_pairs(hi, lo, np.array([0, 2]))
     combine_moments(*segment_moments(column, offsets), np.array([0, 2]))
+    warm_sliding()
