@@ -1,12 +1,32 @@
-"""The sliding skyline of many small keys: for every row, the panes between which nothing dominates it."""
+"""The sliding skyline: for every row, the panes between which nothing dominates it.
+
+Rows of one key that are *fresh* (their pane has just been sealed) are compared with all rows of other panes:
+
+* ``critical`` of a fresh row becomes the youngest older pane with a row that dominates it;
+* ``died`` of any row becomes the oldest younger pane with a fresh row that dominates it.
+
+Neither depends on the order of comparing, so all fresh panes are joined at once: two trees are built, of the live rows
+and of the fresh ones, however many panes there are.
+"""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from skypane.kernels.arrays import NONE_PANE, Floats, Indices, Mask
+from skypane.kernels.screening import image_of
+from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, lowest_bit, padded_width
+from skypane.kernels.trees import (
+    MOST_LEVELS,
+    SCRATCH,
+    Exact,
+    Image,
+    Tree,
+    lowest_corners,
+    plant,
+    row_dominates,
+)
 
 STILL_ALIVE = np.iinfo(np.int64).max
 """No younger pane dominates the row so far."""
@@ -16,10 +36,7 @@ STILL_ALIVE = np.iinfo(np.int64).max
 def slide_groups(
     table: Floats, panes: Indices, fresh: Mask, offsets: Indices, critical: Indices, died: Indices
 ) -> None:
-    """Compare the fresh rows of every group with all rows of other panes of the group, in place.
-
-    ``critical`` becomes the youngest older pane with a row that dominates the row, ``died`` the oldest younger one.
-    """
+    """Join every group (key) by itself, in place, by comparing all pairs: for many small groups."""
     for group in range(len(offsets) - 1):
         for i in range(offsets[group], offsets[group + 1]):
             if fresh[i]:
@@ -30,6 +47,135 @@ def slide_groups(
                             died[j] = min(died[j], panes[i])
                         elif relation > 0:
                             critical[i] = max(critical[i], panes[j])
+
+
+@numba.njit(cache=True, nogil=True)
+def slide_one(table: Floats, panes: Indices, fresh: Mask, critical: Indices, died: Indices) -> None:
+    """Join one large group, in place. Fresh panes are younger than all others; dead rows take no part."""
+    width = padded_width(table.shape[1])
+    image, exact = image_of(table, width)
+    new, live = _rows_where(fresh, died, True), _rows_where(fresh, died, False)
+    scratch = np.empty(SCRATCH, dtype=np.int64)
+    if len(new) == 0:
+        return
+    tree, originals = _planted(table, image, width, exact, new)
+    older, younger = _signed(panes, new, 1), _signed(panes, new, -1)
+    older_range, younger_range = _ranges(tree, older), _ranges(tree, younger)
+    for row in new:
+        found = _nearest(tree, originals, older, older_range, image, table, row, exact, panes[row], scratch)
+        critical[row] = max(critical[row], found)
+    for rows in (new, live):
+        for row in rows:
+            found = _nearest(tree, originals, younger, younger_range, image, table, row, exact, -panes[row], scratch)
+            if found != NONE_PANE:
+                died[row] = min(died[row], -found)
+    if len(live) == 0:
+        return
+    tree, originals = _planted(table, image, width, exact, live)
+    older = _signed(panes, live, 1)
+    older_range = _ranges(tree, older)
+    youngest_live = older_range[len(older_range) - 1, 1]
+    for row in new:
+        if critical[row] <= youngest_live:  # else a fresh row dominates it, younger than any live one
+            found = _nearest(tree, originals, older, older_range, image, table, row, exact, panes[row], scratch)
+            critical[row] = max(critical[row], found)
+
+
+@numba.njit(cache=True, nogil=True)
+def _rows_where(fresh: Mask, died: Indices, wanted: bool) -> Indices:
+    """The fresh rows, or the live ones that are not fresh."""
+    rows = np.empty(len(fresh), dtype=np.int64)
+    count = 0
+    for i in range(len(fresh)):
+        if fresh[i] == wanted and (wanted or died[i] == STILL_ALIVE):
+            rows[count] = i
+            count += 1
+    return rows[:count].copy()
+
+
+@numba.njit(cache=True, nogil=True)
+def _planted(table: Floats, image: Image, width: int, exact: bool, rows: Indices) -> tuple[Tree, Exact]:
+    """A tree of some rows of the table; ``rows`` is put in tree order."""
+    tree = plant(image, width, table.shape[1], rows)
+    if exact:
+        return tree, (table, rows, table[:0])
+    return tree, (table, rows, lowest_corners(table, rows, tree[1], tree[2]))
+
+
+@numba.njit(cache=True, nogil=True)
+def _signed(panes: Indices, rows: Indices, sign: int) -> Indices:
+    """The pane of each leaf place; negative, so that the oldest comes first, on request."""
+    signed = np.empty(len(rows), dtype=np.int64)
+    for i in range(len(rows)):
+        signed[i] = sign * panes[rows[i]]
+    return signed
+
+
+@numba.njit(cache=True, nogil=True)
+def _ranges(tree: Tree, signed: Indices) -> Indices:
+    """The smallest and the largest signed pane below every block."""
+    starts, levels = tree[1], tree[2]
+    ranges = np.empty((starts[levels], 2), dtype=np.int64)
+    for block in range(starts[levels]):
+        ranges[block, 0], ranges[block, 1] = STILL_ALIVE, NONE_PANE
+    for i in range(len(signed)):
+        ranges[i // LANES, 0] = min(ranges[i // LANES, 0], signed[i])
+        ranges[i // LANES, 1] = max(ranges[i // LANES, 1], signed[i])
+    for level in range(1, levels):
+        for c in range(starts[level] - starts[level - 1]):
+            child, parent = starts[level - 1] + c, starts[level] + c // LANES
+            ranges[parent, 0] = min(ranges[parent, 0], ranges[child, 0])
+            ranges[parent, 1] = max(ranges[parent, 1], ranges[child, 1])
+    return ranges
+
+
+@numba.njit(cache=True, nogil=True)
+def _nearest(
+    tree: Tree,
+    originals: Exact,
+    signed: Indices,
+    ranges: Indices,
+    image: Image,
+    table: Floats,
+    row: int,
+    exact: bool,
+    limit: int,
+    scratch: Indices,
+) -> int:
+    """The largest signed pane below ``limit`` of a leaf that dominates the row; ``NONE_PANE`` if there is none."""
+    nodes, starts, levels, width = tree
+    best = NONE_PANE
+    level, current = levels - 1, 0
+    while True:
+        here = (starts[level] + current) * width * LANES
+        compared = compare_lanes(nodes, here, image, row * width, width)
+        # In a rounded image even a lane that looks equal may hold a dominator.
+        mask = compared >> LANES if exact else compared & ALL_LANES
+        if level > 0:
+            scratch[level] = mask
+            scratch[MOST_LEVELS + level] = current
+        else:
+            while mask != 0:
+                place = current * LANES + lowest_bit(mask)
+                mask &= mask - 1
+                if best < signed[place] < limit and (
+                    exact or row_dominates(originals[0], originals[1][place], table, row)
+                ):
+                    best = signed[place]
+            level = 1
+        while True:
+            while level < levels and scratch[level] == 0:
+                level += 1
+            if level >= levels:
+                return best
+            mask = scratch[level]
+            scratch[level] = mask & (mask - 1)
+            current = scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
+            block = starts[level - 1] + current
+            # Nothing below can be nearer: all are too old already, or on the wrong side of the limit.
+            if ranges[block, 1] > best and ranges[block, 0] < limit:
+                break
+        level -= 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -48,6 +194,7 @@ def _relation(table: Floats, i: int, j: int) -> int:
 
 def warm_sliding() -> None:
     """Compile for the types that the stages use."""
-    rows = np.zeros((1, 1))
-    number: npt.NDArray[np.int64] = np.full(1, NONE_PANE)
-    slide_groups(rows, number, np.ones(1, dtype=np.bool_), np.array([0, 1]), number.copy(), number.copy())
+    panes, fresh, bounds = np.array([0, 1]), np.array([False, True]), np.array([0, 2])
+    table, critical, died = np.zeros((2, 1)), np.full(2, NONE_PANE), np.full(2, STILL_ALIVE)
+    slide_groups(table, panes, fresh, bounds, critical, died)
+    slide_one(table, panes, fresh, critical, died)

@@ -7,8 +7,9 @@ For every record two panes are kept (the skyline influence time of paper 4, at p
 
 A window that spans the panes ``first .. end - 1`` answers with the records whose pane it spans and for which
 ``critical < first`` and ``died >= end``. Both bounds move forward with the window, so a record is in the answers of a
-*range* of consecutive windows, perhaps an empty one. Each newly sealed pane costs one dominance join with the live
-records; after that, answers are ranges to expand (``emit="full"``) or ends of ranges (``emit="changes"``).
+*range* of consecutive windows, perhaps an empty one. Newly sealed panes cost one dominance join with the live records,
+by index where there are many; after that, answers are ranges to expand (``emit="full"``) or ends of ranges
+(``emit="changes"``).
 
 Why dead records need not be compared: whatever a dead record dominates, its killer dominates too, and is younger.
 """
@@ -20,8 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from skypane import kernels
-from skypane.kernels.sliding import STILL_ALIVE, slide_groups
+from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import Float64Array, Groups, Int64Array
 from skypane.operators.grouping import key_codes, sort_by
@@ -36,7 +36,7 @@ NOT_JOINED = np.iinfo(np.int64).min
 NO_PANE = -(2**62)
 """Older than any pane: nothing older dominates the record."""
 BIG_KEY_ROWS = 4_096
-"""Keys with more rows are joined pane by pane with the indexed join, the others all at once with plain loops."""
+"""Keys with more rows are joined by index, the others all at once with plain loops."""
 
 
 class CriticalSlide(Slide):
@@ -170,16 +170,8 @@ class _Rows:
         self.critical, self.died = critical, died
 
     def join_big(self, key: slice) -> None:
-        """One key: join the live rows with one fresh pane after the other."""
-        base = key.start
-        pane, fresh = self.pane[key], self.fresh[key]
-        live = np.flatnonzero(~fresh & (self.died[key] == STILL_ALIVE)) + base
-        for number in np.unique(pane[fresh]):
-            new = np.flatnonzero(fresh & (pane == number)) + base
-            kept, critical = kernels.dominance_join(self.values[live], self.pane[live], self.values[new], int(number))
-            self.died[live[~kept]] = number
-            self.critical[new] = np.maximum(critical, NO_PANE)
-            live = np.concatenate((live[kept], new))
+        """One key with many rows: by index."""
+        slide_one(self.values[key], self.pane[key], self.fresh[key], self.critical[key], self.died[key])
 
     def join_small(self, groups: Groups, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
         """Many keys: all pairs of each key, in one call."""
