@@ -151,3 +151,12 @@ def test_many_small_groups(seed: int, width: int) -> None:
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     table = generator.integers(0, 4, size=(offsets[-1], width)).astype(np.float64)
     np.testing.assert_array_equal(kernels.skyline_groups(table, offsets), reference.skyline_groups(table, offsets))
+
+
+@pytest.mark.timeout(60)  # a bad choice of pivots would take minutes
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sorted_fronts_are_no_worst_case(dtype: npt.DTypeLike) -> None:
+    rising = np.linspace(0, 1, 300_000)
+    front = np.column_stack([rising, -rising]).astype(dtype)
+    for table in (front, front[::-1], np.roll(front, 1000, axis=0)):
+        assert len(kernels.skyline(table)) == len(table)
