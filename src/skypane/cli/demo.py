@@ -58,7 +58,6 @@ def demo(
 def _start(
     spark: SparkSession, folder: Path, seconds: int, rate: int, attributes: int, dispersion: int, seed: int
 ) -> RunningQuery:
-    sp.register_sources(spark)
     options: dict[str, str | int] = {
         "rate": rate,
         "arrivals": "map",

@@ -92,7 +92,6 @@ def _check(path: Path, section: str, settings: object) -> None:
 def _source(settings: Mapping[str, Any], spark: SparkSession) -> DataFrame:
     if "format" not in settings:
         raise OptionError("No source: give --source FORMAT, or format = ... in [source] of the file.")
-    sp.register_sources(spark)
     reader = spark.readStream.format(settings["format"]).options(**settings.get("options", {}))
     if "schema" in settings:
         reader = reader.schema(settings["schema"])

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one
+from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one, warm_sliding
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import Float64Array, Groups, Int64Array
 from skypane.operators.grouping import key_codes, sort_by
@@ -43,6 +43,10 @@ class CriticalSlide(Slide):
     """For queries whose partial is a skyline."""
 
     name = "critical"
+
+    def warm_up(self) -> None:
+        """Compile the joins."""
+        warm_sliding()
 
     def enrich(self, partials: pa.Table) -> pa.Table:
         """Records of open panes have not been compared with other panes yet."""

@@ -45,6 +45,9 @@ class Slide(ABC):
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
 
+    def warm_up(self) -> None:  # noqa: B027 - a strategy may have nothing of its own to compile
+        """Compile the kernels that the strategy itself uses."""
+
     def enrich(self, partials: pa.Table) -> pa.Table:
         """Add the columns that the strategy keeps with each row of a partial."""
         return partials

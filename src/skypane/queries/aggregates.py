@@ -77,6 +77,14 @@ class Aggregates(Query):
         """The arguments of the functions."""
         return {_input(index): Expression(output.argument) for index, output in enumerate(self.outputs)}
 
+    def warm_up(self) -> None:
+        """Compile what the functions use."""
+        values, groups = pa.chunked_array([[1.0, 2.0]]), Groups.whole(2)
+        for function in {output.function for output in self.outputs}:
+            parts = ACCUMULATORS[function].lift(values, groups)
+            chunked = {name: pa.chunked_array([array]) for name, array in parts.items()}
+            ACCUMULATORS[function].combine(chunked, Groups.whole(1))
+
     def lift(self, rows: pa.Table, groups: Groups) -> Grouped:
         """One row of parts per group."""
         return self._rows(

@@ -83,6 +83,9 @@ class Query(ABC):
         del rows
         return ()
 
+    def warm_up(self) -> None:  # noqa: B027 - most queries of others will have nothing to compile
+        """Compile the kernels that the query uses, on a few made-up rows: worker processes then find them in the cache."""
+
     @abstractmethod
     def lift(self, rows: pa.Table, groups: Groups) -> Grouped:
         """Turn the rows of each group into the group's partial (a few rows of the partial schema)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from skypane import kernels
@@ -28,6 +29,10 @@ class DominanceQuery(Selection):
     def inputs(self) -> Sequence[str]:
         """The attributes."""
         return self.preferences.attributes
+
+    def warm_up(self) -> None:
+        """Compile the skyline kernel."""
+        kernels.skyline_groups(np.array([[1.0, 2.0], [2.0, 1.0]]), Groups.whole(2).offsets)
 
     def matrix(self, rows: pa.Table) -> Float64Array:
         """The numbers that decide dominance, smaller is better."""

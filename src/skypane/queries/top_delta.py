@@ -48,6 +48,11 @@ class TopDelta(DominanceQuery):
         if KMAX in (name.lower() for name in schema.names):
             raise SchemaError(f"The records have a column {KMAX!r}, which top-delta adds. Rename or drop it first.")
 
+    def warm_up(self) -> None:
+        """Compile the skyline and the kmax kernel."""
+        super().warm_up()
+        kernels.kmax(np.array([[1.0, 2.0], [2.0, 1.0]]), Groups.whole(2).offsets)
+
     def needs_record_id(self) -> bool:
         """Ties in kmax and in every attribute are cut by record id."""
         return True

@@ -15,6 +15,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from skypane.model.errors import SkypaneError
+from skypane.spark.sources import register_sources
 
 _LOG4J = """
 rootLogger.level = warn
@@ -66,7 +67,9 @@ def embedded_session(
     for key, value in (options or {}).items():
         builder = builder.config(key, value)
     with _stderr_to(log):
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+    register_sources(session)
+    return session
 
 
 def check_java() -> None:

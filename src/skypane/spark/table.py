@@ -36,6 +36,7 @@ def answer_once(df: DataFrame, query: Query, by: Sequence[str], invalid: str) ->
             raise SchemaError(f"Grouping column {key!r} must be a plain column. Use its fields.")
     prepared = with_computed_columns(normalised_keys(df, keys), query, ())
     schema = prepared.schema
+    query.warm_up()
     query.check(arrow_schema(prepared))
 
     def local(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

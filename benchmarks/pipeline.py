@@ -1,0 +1,150 @@
+"""The pipeline: throughput against the no-op limit, time per trigger, and the plain PySpark solution."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import skypane as sp
+from benchmarks.source import bench_stream
+from skypane import kernels
+
+
+def no_op_limit(spark: SparkSession, attributes: int, batch: int, batches: int) -> float:
+    """Records per second through a mapInArrow that only counts: what Spark and the source allow at most."""
+
+    def count(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"n": [sum(b.num_rows for b in rows)]})
+
+    df = bench_stream(spark, rate=1e6, attributes=attributes, batch=batch)
+    times = run_batches(df, lambda frame, _: frame.mapInArrow(count, "n long").collect(), batches)
+    return batch / statistics.median(times)
+
+
+def run_batches(df: DataFrame, work: Callable[[DataFrame, int], object], batches: int) -> list[float]:
+    """Seconds from batch to batch, the first few left out."""
+    marks: list[float] = []
+
+    def each(frame: DataFrame, batch_id: int) -> None:
+        work(frame, batch_id)
+        marks.append(time.perf_counter())
+
+    folder = tempfile.mkdtemp(prefix="skypane-bench-")
+    query = (
+        df.writeStream.foreachBatch(each)
+        .option("checkpointLocation", folder)
+        .trigger(processingTime="0 seconds")
+        .start()
+    )
+    wait_until(lambda: len(marks) > batches or not query.isActive)
+    stop_between_batches(query)
+    shutil.rmtree(folder, ignore_errors=True)
+    return [float(gap) for gap in np.diff(marks[: batches + 1])[1:]]
+
+
+def stop_between_batches(query: Any) -> None:
+    """Let the batch under way end first: Spark is noisy when it is interrupted."""
+    deadline = time.monotonic() + 20
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    query.stop()
+
+
+def wait_until(done: Callable[[], bool], timeout_s: float = 300) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def skyline_query(
+    df: DataFrame, attributes: int, slide: str, folder: Path, *, strategy: str = "auto", **how: Any
+) -> sp.RunningQuery:
+    return (
+        sp.stream(df, time="ts")
+        .window("1 second", slide=slide)
+        .skyline(minimize=[f"a{i}" for i in range(attributes)])
+        .start(
+            checkpoint=folder / "checkpoint",
+            slide=strategy,
+            **{"sink": sp.ParquetSink(folder / "out"), "trigger": "0 seconds", **how},
+        )
+    )
+
+
+def throughput(
+    spark: SparkSession, attributes: int, slide: str, rate: float, batch: int, batches: int, **how: Any
+) -> dict[str, float]:
+    """Records per second of the whole pipeline, exactly-once checkpoints on, as fast as it takes batches."""
+    df = bench_stream(spark, rate=rate, attributes=attributes, batch=batch)
+    folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
+    query = skyline_query(df, attributes, slide, folder, **how)
+    wait_until(lambda: query.metrics().steps > batches or not query.is_active)
+    query.stop()
+    if query.exception() is not None:
+        raise RuntimeError("the benchmark query failed") from query.exception()
+    steps = query.metrics().recent[2 : batches + 1]
+    gaps = np.diff([step.committed_at for step in steps])
+    shutil.rmtree(folder, ignore_errors=True)
+    parts = {
+        name: statistics.median(getattr(s, name) for s in steps)
+        for name in ("pane_ms", "window_ms", "sink_ms", "commit_ms")
+    }
+    return {
+        "records_per_s": batch / float(np.median(gaps)),
+        "trigger_ms": float(np.median(gaps)) * 1e3,
+        "partial_rows": statistics.median(s.partial_rows for s in steps),
+        "state_rows": statistics.median(s.state_rows for s in steps),
+        "rows_emitted": statistics.median(s.rows_emitted for s in steps),
+        **parts,
+    }
+
+
+def plain_pyspark(spark: SparkSession, attributes: int, slide: str, rate: float, records: int) -> dict[str, float]:
+    """The obvious solution of the same query on one table: F.window, then a grouped Arrow function with our kernel.
+
+    Given our own skyline kernel, so that what is compared is the plan, not the kernel.
+    """
+    names = [f"a{i}" for i in range(attributes)]
+
+    def best(rows: pa.Table) -> pa.Table:
+        values = np.column_stack([rows.column(name).to_numpy() for name in names])
+        return rows.take(pa.array(kernels.skyline(values)))
+
+    reader = bench_stream(spark, rate=rate, attributes=attributes, batch=records)
+    seconds: list[float] = []
+
+    def once(frame: DataFrame, _: int) -> None:
+        frame = frame.cache()
+        frame.count()
+        started = time.perf_counter()
+        windowed = frame.withColumn("window", F.window("ts", "1 second", slide))
+        schema = windowed.schema
+        answers = windowed.groupBy("window").applyInArrow(best, schema)
+        answers.write.format("noop").mode("overwrite").save()
+        seconds.append(time.perf_counter() - started)
+        frame.unpersist()
+
+    run_batches(reader, once, 2)
+    return {"records_per_s": records / min(seconds), "records": records}
+
+
+def empty_trigger_ms(spark: SparkSession, batches: int) -> float:
+    """An empty foreachBatch: the least a trigger costs."""
+    df = bench_stream(spark, rate=1e3, attributes=8, batch=100)
+    return statistics.median(run_batches(df, lambda *_: None, batches)) * 1e3
+
+
+def small_job_trigger_ms(spark: SparkSession, batches: int) -> float:
+    """A foreachBatch with one small job."""
+    df = bench_stream(spark, rate=1e3, attributes=8, batch=100)
+    return statistics.median(run_batches(df, lambda frame, _: frame.collect(), batches)) * 1e3
