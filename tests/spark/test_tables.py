@@ -174,7 +174,7 @@ def test_works_in_a_transform_chain_and_with_sql_scores(spark: SparkSession) -> 
 def test_invalid_rows_stop_the_query_or_are_dropped(spark: SparkSession) -> None:
     df = spark.createDataFrame(
         [(1.0, 1), (float("nan"), 1), (None, 2), (3.0, None)], "price double, rating int"
-    ).repartition(2)
+    ).coalesce(1)
     with pytest.raises(Exception, match=r"1 rows: null in attribute 'rating'\. Filter .* invalid='drop'"):
         sp.skyline(df.where("price = 3"), minimize="price", maximize="rating").collect()
     with pytest.raises(Exception, match="1 rows: NaN in attribute 'price'"):

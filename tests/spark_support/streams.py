@@ -63,7 +63,7 @@ def random_batches(seed: int, batches: int = 5, rows: int = 40, start_us: int = 
             if fate < 0.02:
                 time = None
             elif fate < 0.04:
-                time = 10**14 + n
+                time = 10**16 + n
             elif fate < 0.07:
                 a = rng.choice([None, float("nan")])
             elif fate < 0.09:
@@ -93,6 +93,7 @@ def read_batches(
     spark: SparkSession, folder: Path, schema: pa.Schema = SCHEMA, *, files: int = 1, mode: str = "parquet"
 ) -> DataFrame:
     """The stream of what :func:`write_batches` wrote, and will yet write."""
+    folder.mkdir(exist_ok=True)
     reader = spark.readStream.schema(from_arrow_schema(schema, prefer_timestamp_ntz=True))
     return reader.option("maxFilesPerTrigger", files).format(mode).load(str(folder))
 
@@ -134,7 +135,7 @@ class Outputs:
     late: CollectSink = field(default_factory=CollectSink)
     quarantine: CollectSink = field(default_factory=CollectSink)
 
-    def options(self) -> dict[str, CollectSink]:
+    def options(self) -> dict[str, Any]:
         return {"sink": self.results, "late": self.late, "quarantine": self.quarantine}
 
     def lost(self) -> set[int]:
@@ -166,7 +167,8 @@ def expected(spark: SparkSession, definition: Definition, accepted: pa.Table) ->
         time = micros(row[definition.time])
         start = time // slide * slide
         while start > time - size:
-            members[(*(row[key] for key in definition.keys), start)].append(row)
+            where = (*(row[key] for key in definition.keys), start)
+            members[where].append(row)
             start -= slide
     return {where: as_text(definition, definition.query.reference(rows)) for where, rows in members.items()}
 

@@ -147,6 +147,8 @@ class ContinuousQuery:
         parse_duration_us(trigger, "trigger", zero_ok=True)
         if degree is not None and degree < 1:
             raise OptionError(f"degree={degree} must be 1 or more.")
+        if inline_rows < 0:
+            raise OptionError(f"inline_rows={inline_rows} must be 0 or more.")
         options = LaunchOptions(
             checkpoint=checkpoint,
             sink=as_sink(sink, "sink"),

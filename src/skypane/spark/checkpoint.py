@@ -69,6 +69,7 @@ class Checkpoint:
         else:
             write_json(stored_path, {"version": FORMAT_VERSION, "query": fingerprint})
         manifest = self._latest() or Manifest(step=0, batch_id=-1, kind="start", progress=start)
+        self._check_spark(manifest)
         self._collect_garbage(manifest)
         return manifest
 
@@ -126,6 +127,16 @@ class Checkpoint:
             raise CheckpointError(
                 f"The file {path} has format version {version}; this skypane reads version {FORMAT_VERSION}. "
                 "Use the skypane that wrote it, or start over with a new checkpoint folder."
+            )
+
+    def _check_spark(self, manifest: Manifest) -> None:
+        """Spark plans a batch before we commit it, and marks it as done after that: anything else loses records."""
+        planned, done = _newest_id(self.spark / "offsets"), _newest_id(self.spark / "commits")
+        if not done <= manifest.batch_id <= planned:
+            raise CheckpointError(
+                f"The manifests in {self._manifests} know batches up to {manifest.batch_id}, Spark's own files in "
+                f"{self.spark} up to {done} (done) and {planned} (planned): they do not belong together. Restore both "
+                "from one backup, or start over with a new checkpoint folder."
             )
 
     def _acquire(self) -> None:

@@ -16,7 +16,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import DoubleType, FloatType, NumericType
 
-from skypane import kernels
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.lateness.progress import Progress
@@ -25,12 +24,14 @@ from skypane.model.durations import format_duration_us, parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
 from skypane.operators.admission import DELAY, PUNCTUATION, REASON
 from skypane.operators.definition import Definition
+from skypane.operators.slides import slide_for
 from skypane.operators.window_worker import WindowWorker
 from skypane.queries.base import Expression, Query
 from skypane.spark.checkpoint import Checkpoint, local_path
-from skypane.spark.query import RunningQuery
+from skypane.spark.query import RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
 from skypane.spark.sinks.base import Sink
+from skypane.spark.sinks.parquet import ParquetSink
 from skypane.spark.step_driver import Output, Settings, StepDriver
 
 
@@ -108,6 +109,7 @@ def launch(df: DataFrame, definition: Definition, policy: Lateness, options: Lau
     records = arrow_schema(df)
     check_reserved(records.names)
     _check_added_names(definition, records.names, options)
+    _check_places(options)
     for key in definition.keys:
         if key not in records.names:
             definition.check(records)
@@ -115,7 +117,8 @@ def launch(df: DataFrame, definition: Definition, policy: Lateness, options: Lau
     seen_by_workers = arrow_schema(prepared)
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
     definition = replace(definition, time_zone=records.field(definition.time).type.tz)
-    kernels.warm()
+    definition.query.warm_up()
+    slide_for(definition).warm_up()
 
     temporary = None
     if options.checkpoint is None:
@@ -123,11 +126,13 @@ def launch(df: DataFrame, definition: Definition, policy: Lateness, options: Lau
     checkpoint = Checkpoint(temporary or local_path(options.checkpoint or "", "checkpoint"))
     try:
         return _start(prepared, records, definition, policy, options, checkpoint, temporary)
-    except BaseException:
+    except BaseException as error:
         # Nobody will end this run, so whoever tries again must find the folder free.
         checkpoint.close()
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+        if (clear := readable(error)) is not error:
+            raise clear from error
         raise
 
 
@@ -150,6 +155,7 @@ def _start(
     )
     for output in (results, late, quarantine):
         if output is not None:
+            output.sink.continue_from(manifest.step)
             output.sink.open(spark, output.schema)
     driver = StepDriver(
         spark, definition, policy, options.guard, checkpoint, manifest, results, late, quarantine, options.settings
@@ -172,6 +178,18 @@ def _start(
         writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
     query.begin((writer.queryName(options.name) if options.name else writer).start())
     return query
+
+
+def _check_places(options: LaunchOptions) -> None:
+    """Sinks name their files by step, so that two in one folder would overwrite each other."""
+    taken: dict[Path, str] = {}
+    for name, sink in (("sink", options.sink), ("late", options.late), ("quarantine", options.quarantine)):
+        if isinstance(sink, ParquetSink):
+            if sink.path in taken:
+                raise OptionError(
+                    f"{taken[sink.path]} and {name} write to the same folder {sink.path}. Give each its own."
+                )
+            taken[sink.path] = name
 
 
 def _check_added_names(definition: Definition, names: Sequence[str], options: LaunchOptions) -> None:

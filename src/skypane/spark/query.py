@@ -94,7 +94,7 @@ class RunningQuery:
             try:
                 self._driver.batch(df, batch_id)
             except BaseException as error:
-                self._failure = _readable(error)
+                self._failure = readable(error)
                 raise
             if (last := self.metrics().last) is not None and last.records:
                 self._last_activity = time.monotonic()
@@ -118,7 +118,7 @@ class RunningQuery:
                 time.sleep(_POLL_S)
             self._conclude(query)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the waiting user must learn of it
-            self._failure = self._failure or _readable(error)
+            self._failure = self._failure or readable(error)
             query.stop()
         finally:
             self._checkpoint.close()
@@ -127,12 +127,18 @@ class RunningQuery:
             self._ended.set()
 
     def _close_if_idle(self) -> None:
-        if self._idle_timeout_s is None or time.monotonic() - self._last_activity < self._idle_timeout_s:
+        if not self._is_idle():
             return
         with self._lock:
+            # A batch may have come while this thread waited for the lock.
+            if not self._is_idle():
+                return
             if self._driver.has_open_windows() and not self._checkpoint.pending_batch():
                 self._driver.finish("idle")
             self._last_activity = time.monotonic()
+
+    def _is_idle(self) -> bool:
+        return self._idle_timeout_s is not None and time.monotonic() - self._last_activity >= self._idle_timeout_s
 
     def _conclude(self, query: StreamingQuery) -> None:
         error = query.exception()
@@ -140,13 +146,13 @@ class RunningQuery:
         if stopped:
             return
         if error is not None:
-            self._failure = self._failure or _readable(error)
+            self._failure = self._failure or readable(error)
         elif self._flush and self._failure is None:
             with self._lock:
                 self._driver.finish("flush")
 
 
-def _readable(error: BaseException) -> BaseException:
+def readable(error: BaseException) -> BaseException:
     """The error itself, unless it wraps one of ours from a worker: then ours, without the Java stack."""
     if not isinstance(error, PySparkException):
         return error

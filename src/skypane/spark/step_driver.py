@@ -223,6 +223,7 @@ class StepDriver:
             partials=panes.partials,
             state_folder=str(self._checkpoint.state),
             answers=self._results.sink.writer(scratch),
+            answer_schema=self._results.schema,
         )
         inline = sum(rows.values()) <= self._settings.inline_rows
         results = run_window_job(job, self._spark, inline=inline)

@@ -71,6 +71,7 @@ class WindowJob:
     partials: Sequence[Written]
     state_folder: str
     answers: RowWriter
+    answer_schema: pa.Schema
 
     def run(self, index: int) -> WindowTaskResult:
         """One task: its range of key groups, from files to files."""
@@ -80,8 +81,10 @@ class WindowJob:
         own = [span.slice_of(load_state(folder, part.file)) for part in self.state if part.groups.overlaps(span)]
         fresh = [span.slice_of(map_table(file.path)) for file in self.partials]
         state = pa.concat_tables(own) if own else None
+        if state is not None and fresh:
+            state = _conform(state, fresh[0].schema)
         advance = WindowWorker(self.definition).advance(state, fresh, self.before_us, self.after_us)
-        answers = self.answers.write(advance.answers)
+        answers = self.answers.write([_conform(table, self.answer_schema) for table in advance.answers])
         part = None
         if advance.state is not None:
             ref = write_table(folder, f"{self.step:010d}-{span.first:03d}", advance.state, durable=True)
@@ -89,6 +92,11 @@ class WindowJob:
             part = StatePart(span, ref, rows_by_group(advance.state), advance.open_panes)
         work_us = (time.perf_counter_ns() - started) // 1_000
         return WindowTaskResult(part, answers, advance.windows, advance.last_windows, work_us)
+
+
+def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns as this run has them: the state may be of a session that ordered or showed them otherwise."""
+    return table if table.schema.equals(schema) else table.select(schema.names).cast(schema)
 
 
 def run_window_job(job: WindowJob, spark: SparkSession, *, inline: bool) -> list[WindowTaskResult]:

@@ -62,12 +62,13 @@ class ParquetWriter(RowWriter):
     def write_always(self, tables: Sequence[pa.Table]) -> Written:
         """One file, even if it has no rows: it still says what the columns are."""
         path = f"{self.folder}/{unique_name('rows', '.parquet')}"
-        schema = tables[0].schema.with_metadata({"org.apache.spark.sql.parquet.row.metadata": self.spark_schema})
         rows = 0
-        with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False) as writer:
+        with pq.ParquetWriter(path, tables[0].schema, compression="zstd", store_schema=False) as writer:
             for table in tables:
-                writer.write_table(table.replace_schema_metadata(schema.metadata))
+                writer.write_table(table)
                 rows += table.num_rows
+            # Not as metadata of the Arrow schema, which is left out: Arrow's own notation would be of no use to Spark.
+            writer.add_key_value_metadata({"org.apache.spark.sql.parquet.row.metadata": self.spark_schema})
         return Written(path, rows)
 
 

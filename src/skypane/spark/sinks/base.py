@@ -51,6 +51,13 @@ class StepRows:
 class Sink(ABC):
     """Publishing a step twice must look like publishing it once: after a crash the same step comes again."""
 
+    def continue_from(self, step: int) -> None:
+        """Called first: the checkpoint has committed steps up to ``step``; fail if the sink holds steps beyond that.
+
+        A crash may have left rows of ``step + 1``, never more: those would be of another checkpoint.
+        """
+        del step
+
     def open(self, spark: SparkSession, schema: pa.Schema) -> None:
         """Called once, before the first step; fail here if rows of this schema cannot be stored."""
         del spark, schema

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from skypane.model.errors import OptionError
 from skypane.spark.sinks.base import Sink, StepRows
 
 _FILE_FORMATS = {"parquet", "orc", "json", "csv", "avro", "text", "xml"}
+_FLAT_FORMATS = {"csv", "text"}
+_TEXT_FORMATS = {"csv", "json", "xml"}
+_EXACT_TIMES = {
+    # Spark's own default for text drops microseconds.
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 class CallableSink(Sink):
@@ -42,9 +50,22 @@ class FormatSink(Sink):
 
     def __init__(self, format: str, **options: Any) -> None:  # noqa: A002 - Spark's own word
         self._format = format
-        self._options = {name: str(value) for name, value in options.items()}
+        exact = _EXACT_TIMES if format in _TEXT_FORMATS else {}
+        self._options = {**exact, **{name: str(value) for name, value in options.items()}}
         if format in _FILE_FORMATS and "path" not in options:
             raise OptionError(f"FormatSink({format!r}) needs path=..., the folder to write to.")
+
+    def open(self, spark: SparkSession, schema: pa.Schema) -> None:
+        """Text formats have no place for a window: say so now, not with the first result."""
+        del spark
+        if self._format not in _FLAT_FORMATS:
+            return
+        for field in schema:
+            if pa.types.is_nested(field.type):
+                raise OptionError(
+                    f"{self._format} cannot store the column {field.name!r} of type {field.type}. Use json, orc "
+                    "or parquet, or give a function of (DataFrame, batch_id) that writes window.start and window.end."
+                )
 
     def publish(self, step: int, rows: StepRows) -> None:
         """Write the step's rows with Spark's own writer."""

@@ -30,6 +30,15 @@ class ParquetSink(Sink):
         self.path = local_path(path, "ParquetSink(path)")
         self._spark_schema = ""
 
+    def continue_from(self, step: int) -> None:
+        """Refuse a folder with files of later steps: some of them would be replaced, others would stay."""
+        newest = max((int(path.name.split("-")[1]) for path in self.path.glob("step-*-*.parquet")), default=0)
+        if newest > step + 1:
+            raise OptionError(
+                f"ParquetSink(path={str(self.path)!r}) has files up to step {newest}, but the checkpoint is at step "
+                f"{step}: they come from another checkpoint. Give a new folder, or move the old files away."
+            )
+
     def open(self, spark: SparkSession, schema: pa.Schema) -> None:
         """Create the folder, with an empty file that says what the columns are."""
         del spark

@@ -1,0 +1,163 @@
+"""Real processes killed with SIGKILL: after restarts all sinks and the ledger equal those of an uninterrupted run."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from skypane.spark.failpoints import POINTS
+from tests.crash.processes import WAIT_S, Launcher
+from tests.spark_support.streams import random_batches, write_batches
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
+
+BATCHES = 14
+STEP_POINTS = [point for point in POINTS if point != "intent.logged"]
+SINKS = ("results", "late", "quarantine")
+Contents = dict[str, dict[int, list[str]]]
+
+
+@dataclass
+class World:
+    """The input, the processes, and what the uninterrupted run left."""
+
+    folder: Path
+    launcher: Launcher
+    wanted: Contents
+    said: dict[str, Any]
+
+    def orders(
+        self, chain: str, failpoint: str | None = None, *, linger: bool = False, **options: Any
+    ) -> dict[str, Any]:
+        return {
+            "input": str(self.folder / "in"),
+            "output": str(self.folder / chain),
+            "failpoint": failpoint,
+            "linger": linger,
+            "options": {"available_now": True, "inline_rows": 0, "degree": 2, **options},
+        }
+
+    def kill_at(self, chain: str, failpoint: str, **options: Any) -> None:
+        """Continue the chain until the failpoint kills the process."""
+        driver = self.launcher.take()
+        driver.order(self.orders(chain, failpoint, **options))
+        assert driver.killed(), f"{failpoint} was not reached"
+        driver.end()
+
+    def kill_some_time_after(self, chain: str, step: int, delay_s: float) -> None:
+        """Continue the chain and kill everything at once, some time after a step was committed."""
+        driver = self.launcher.take()
+        driver.order(self.orders(chain, linger=True))
+        deadline = time.monotonic() + WAIT_S
+        while committed_steps(self.folder / chain) < step and driver.alive():
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        time.sleep(delay_s)
+        assert driver.alive(), driver.errors()
+        driver.end()
+
+    def finish(self, chain: str) -> None:
+        """Run the chain to its end; it must leave what the uninterrupted run left."""
+        driver = self.launcher.take()
+        driver.order(self.orders(chain))
+        assert driver.finish() == self.said
+        driver.end()
+        assert contents(self.folder / chain) == self.wanted
+
+
+def committed_steps(output: Path) -> int:
+    return max((int(path.stem) for path in output.glob("checkpoint/manifests/[0-9]*.json")), default=0)
+
+
+def contents(output: Path) -> Contents:
+    """The rows of each sink by step: a row that is lost, there twice, or in another step shows."""
+    found: Contents = {}
+    for sink in SINKS:
+        steps: dict[int, list[str]] = {}
+        for path in sorted((output / sink).glob("step-*.parquet")):
+            match = re.match(r"step-(\d+)-", path.name)
+            assert match is not None
+            steps.setdefault(int(match.group(1)), []).extend(map(repr, pq.read_table(path).to_pylist()))
+        found[sink] = {step: sorted(rows) for step, rows in steps.items()}
+    return found
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("crash")
+    write_batches(folder / "in", random_batches(seed=11, batches=BATCHES))
+    launcher = Launcher(folder)
+    made = World(folder, launcher, {}, {})
+    try:
+        driver = launcher.first()
+        driver.order(made.orders("uninterrupted"))
+        made.said = driver.finish()
+        made.wanted = contents(folder / "uninterrupted")
+        yield made
+    finally:
+        launcher.close()
+
+
+def test_the_uninterrupted_run_is_worth_comparing_with(world: World) -> None:
+    for sink in SINKS:
+        assert len(world.wanted[sink]) > 3, f"{sink} has rows in too few steps"
+    assert BATCHES + 1 in world.wanted["results"], "the flush must emit something"
+    delivered = sum(batch.num_rows for batch in random_batches(seed=11, batches=BATCHES))
+    ledger = world.said["ledger"]
+    assert ledger["accepted"] + ledger["late"] + sum(ledger["quarantined"].values()) == delivered
+
+
+def test_killed_at_every_point_of_a_batch_and_of_the_final_flush(world: World) -> None:
+    # Each process commits a step, then dies in the next one; the degree changes from run to run.
+    for index, point in enumerate(STEP_POINTS):
+        world.kill_at("points", f"{point}@2", degree=1 + index % 4, inline_rows=(0, 100_000)[index % 2])
+    world.kill_at("points", "intent.logged")
+    world.kill_at("points", "step.cleaned")
+    world.finish("points")
+
+
+def test_killed_at_every_point_of_a_step_that_the_clock_decided(world: World) -> None:
+    driver = world.launcher.take()
+    driver.order(world.orders("idle", flush=False))
+    driver.finish()
+    assert committed_steps(world.folder / "idle") == BATCHES
+    world.kill_at("idle", "intent.logged", available_now=False, trigger="100 milliseconds", idle_timeout="200 ms")
+    # From here on every process finds the step that was decided, and dies in it, until it is committed.
+    for point in STEP_POINTS[: STEP_POINTS.index("manifest.committed") + 1]:
+        world.kill_at("idle", point)
+    world.finish("idle")
+
+
+def test_killed_at_random_times(world: World) -> None:
+    random_kills(world, "random", seed=5, kills=4)
+    world.finish("random")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_at_random_times_again_and_again(world: World, seed: int) -> None:
+    rng = random.Random(seed)
+    chain = f"soak-{seed}"
+    for _ in range(20):
+        if rng.random() < 0.5 and committed_steps(world.folder / chain) < BATCHES - 2:
+            world.kill_at(chain, f"{rng.choice(STEP_POINTS)}@{rng.randint(1, 2)}", degree=rng.randint(1, 4))
+        else:
+            random_kills(world, chain, seed=rng.randint(0, 10**6), kills=1)
+    world.finish(chain)
+
+
+def random_kills(world: World, chain: str, seed: int, kills: int) -> None:
+    """Kill again and again, some time after a few more steps."""
+    rng = random.Random(seed)
+    for _ in range(kills):
+        done = committed_steps(world.folder / chain)
+        world.kill_some_time_after(chain, min(done + rng.randint(0, 3), BATCHES), rng.uniform(0.0, 0.5))

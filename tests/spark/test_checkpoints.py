@@ -1,0 +1,212 @@
+"""Checkpoints: one user at a time, one query for ever, and damage is refused with the file's name and the remedy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import skypane as sp
+from skypane.api.stream import Windowed
+from tests.spark_support.streams import (
+    WAIT_S,
+    CollectSink,
+    Outputs,
+    check_run,
+    random_batches,
+    read_batches,
+    run_to_end,
+    write_batches,
+)
+
+pytestmark = pytest.mark.spark
+
+BATCHES = random_batches(seed=31, batches=2)
+
+
+@pytest.fixture
+def windowed(spark: SparkSession, tmp_path: Path) -> Windowed:
+    write_batches(tmp_path / "in", BATCHES)
+    return sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city").window("1 second", slide="500 ms")
+
+
+@pytest.fixture
+def checkpoint(windowed: Windowed, tmp_path: Path) -> Path:
+    """A checkpoint with open windows."""
+    run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=tmp_path / "c", flush=False)
+    return tmp_path / "c"
+
+
+def refuse(windowed: Windowed, checkpoint: Path, message: str, **options: Any) -> None:
+    with pytest.raises(sp.CheckpointError, match=message):
+        run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=checkpoint, **options)
+
+
+def reseal(path: Path, change: Any) -> None:
+    """Change a sealed JSON file and give it a right checksum."""
+    body = json.loads(path.read_text())["body"]
+    change(body)
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    path.write_text(json.dumps({"crc32": zlib.crc32(text.encode()), "body": body}))
+
+
+def test_two_queries_on_one_checkpoint_are_refused(windowed: Windowed, tmp_path: Path) -> None:
+    query, outputs = windowed.skyline(minimize="a", maximize="b"), Outputs()
+    running = query.start(checkpoint=tmp_path / "c", trigger="50 ms", idle_timeout=None, **outputs.options())
+    with pytest.raises(sp.CheckpointError, match=r"in use by another running query\. Stop that one, or use another"):
+        query.start(checkpoint=tmp_path / "c", available_now=True, sink=CollectSink())
+    running.stop()
+    second = run_to_end(query, outputs, checkpoint=tmp_path / "c")
+    check_run(windowed.source.df.sparkSession, query, BATCHES, outputs, second.metrics())
+
+
+def test_a_changed_query_is_refused_with_the_difference(windowed: Windowed, checkpoint: Path) -> None:
+    stream, df = windowed.source, windowed.source.df
+    changed: list[tuple[str, Any]] = [
+        (r"query.minimize: was \['a'\], now \['b'\]", windowed.skyline(minimize="b")),
+        (r"query.type: was 'skyline', now 'top_k'", windowed.top_k(1, score="a")),
+        (r"window.slide_us: was 500000, now 250000", stream.window("1 second", "250 ms").skyline(minimize="a")),
+        (
+            r"keys: was \['city'\], now \['zone'\]",
+            sp.stream(df, time="ts", key="zone").window("1 second", "500 ms").skyline(minimize="a"),
+        ),
+        (
+            r"columns.b: was 'int64', now 'double'",
+            sp.stream(df.withColumn("b", df.b.cast("double")), time="ts", key="city")
+            .window("1 second", "500 ms")
+            .skyline(minimize="a"),
+        ),
+        (
+            r"columns.n: was 'int64', now None",
+            sp.stream(df.drop("n"), time="ts", key="city").window("1 second", "500 ms").skyline(minimize="a"),
+        ),
+    ]
+    kept = []
+    for message, query in changed:
+        with pytest.raises(sp.CheckpointError, match=r"belongs to a different query:\n(.*\n)*  " + message) as refused:
+            query.start(checkpoint=checkpoint, available_now=True, sink=CollectSink())
+        assert "give the changed query a new checkpoint folder" in str(refused.value)
+        kept.append(refused)  # A traceback in hand must not keep the folder locked.
+    outputs = Outputs()
+    run_to_end(windowed.skyline(minimize="a"), outputs, checkpoint=checkpoint)
+    assert outputs.results.rows()
+
+
+def test_policy_sinks_and_degree_may_change(windowed: Windowed, checkpoint: Path) -> None:
+    outputs = Outputs()
+    query = windowed.skyline(minimize="a").lateness(sp.FixedDelay("10 seconds"))
+    run_to_end(query, outputs, checkpoint=checkpoint, degree=4, inline_rows=0, max_future="2 days")
+    assert outputs.results.rows()
+
+
+@pytest.mark.parametrize("inline_rows", [0, 100_000])
+def test_a_time_zone_or_column_order_of_the_session_may_change(
+    spark: SparkSession, windowed: Windowed, tmp_path: Path, inline_rows: int
+) -> None:
+    more = random_batches(seed=32, batches=1, start_us=2_000_000)
+    wanted, got = Outputs(), Outputs()
+    query = windowed.top_k(2, score="a")
+    for outputs, folder in ((wanted, "w"), (got, "g")):
+        run_to_end(query, outputs, checkpoint=tmp_path / folder, flush=False)
+    write_batches(tmp_path / "in", more, first=2)
+    run_to_end(query, wanted, checkpoint=tmp_path / "w")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
+        turned = read_batches(spark, tmp_path / "in").select("b", "a", "zone", "city", "ts", "n")
+        again = sp.stream(turned, time="ts", key="city").window("1 second", slide="500 ms").top_k(2, score="a")
+        run_to_end(again, got, checkpoint=tmp_path / "g", inline_rows=inline_rows)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert {row["n"] for row in got.results.rows()} == {row["n"] for row in wanted.results.rows()}
+    assert len(got.results.rows()) == len(wanted.results.rows())
+
+
+def test_a_damaged_query_file_is_refused(windowed: Windowed, checkpoint: Path) -> None:
+    path = checkpoint / "query.json"
+    path.write_text(path.read_text().replace('"ts"', '"tz"'))
+    refuse(windowed, checkpoint, r"query\.json is damaged: its checksum does not match\. Restore it from a backup, or")
+    path.write_text("{}")
+    refuse(windowed, checkpoint, r"query\.json cannot be read")
+    path.unlink()
+    refuse(windowed, checkpoint, r"query\.json is missing, but .*manifests is not empty")
+
+
+def test_a_damaged_manifest_is_refused(windowed: Windowed, checkpoint: Path) -> None:
+    path = max((checkpoint / "manifests").glob("*.json"))
+    path.write_text(path.read_text().replace('"accepted": ', '"accepted": 1'))
+    refuse(windowed, checkpoint, rf"{path.name} is damaged: its checksum does not match\. Restore it from a backup, or")
+    path.write_bytes(path.read_bytes()[:50])
+    refuse(windowed, checkpoint, rf"{path.name} cannot be read")
+
+
+@pytest.mark.parametrize("name", ["query.json", "manifests/0000000002.json"])
+def test_an_unknown_version_is_refused(windowed: Windowed, checkpoint: Path, name: str) -> None:
+    reseal(checkpoint / name, lambda body: body.update(version=99))
+    refuse(
+        windowed,
+        checkpoint,
+        rf"{Path(name).name} has format version 99; this skypane reads version 1\. Use the skypane that",
+    )
+
+
+@pytest.mark.parametrize("inline_rows", [0, 100_000])
+def test_a_damaged_state_file_is_refused(windowed: Windowed, checkpoint: Path, inline_rows: int) -> None:
+    manifest = json.loads(max((checkpoint / "manifests").glob("*.json")).read_text())["body"]["manifest"]
+    for part in manifest["state"]:
+        path = checkpoint / "state" / part["file"]["name"]
+        body = bytearray(path.read_bytes())
+        body[len(body) // 2] ^= 1
+        path.write_bytes(body)
+    forget_state_cache()
+    message = (
+        r"state file .*\.arrow is damaged: its checksum does not match\. Restore the file from a backup, or start over"
+    )
+    refuse(windowed, checkpoint, message, inline_rows=inline_rows)
+    for path in (checkpoint / "state").iterdir():
+        path.unlink()
+    refuse(windowed, checkpoint, r"state file .*\.arrow cannot be read", inline_rows=inline_rows)
+
+
+def forget_state_cache() -> None:
+    """As a new process would: what is in memory cannot be damaged on disk."""
+    from skypane.spark import window_job  # noqa: PLC0415
+
+    window_job._cache.clear()
+
+
+@pytest.mark.parametrize("lost", ["manifests", "spark"])
+def test_half_a_checkpoint_is_refused(windowed: Windowed, checkpoint: Path, lost: str) -> None:
+    """Each half alone would pass over records in silence."""
+    shutil.rmtree(checkpoint / lost)
+    known = {"manifests": "up to -1, .* up to 1 .done. and 1", "spark": "up to 1, .* up to -1 .done. and -1"}
+    refuse(windowed, checkpoint, rf"know batches {known[lost]} .planned.: they do not belong together\. Restore both")
+
+
+def test_only_what_is_needed_is_kept(windowed: Windowed, checkpoint: Path) -> None:
+    assert len(list((checkpoint / "manifests").iterdir())) == 2
+    assert list((checkpoint / "scratch").iterdir()) == []
+    named = set()
+    for path in (checkpoint / "manifests").iterdir():
+        manifest = json.loads(path.read_text())["body"]["manifest"]
+        named |= {part["file"]["name"] for part in manifest["state"]}
+    assert {path.name for path in (checkpoint / "state").iterdir()} == named
+    assert pa.ipc.open_file(next((checkpoint / "state").iterdir())).read_all().num_rows > 0
+
+
+def test_a_failed_start_leaves_the_checkpoint_free(windowed: Windowed, tmp_path: Path) -> None:
+    class Refusing(CollectSink):
+        def open(self, spark: SparkSession, schema: pa.Schema) -> None:
+            raise PermissionError("no entry")
+
+    query, outputs = windowed.skyline(minimize="a", maximize="b"), Outputs()
+    with pytest.raises(PermissionError) as refused:
+        query.start(sink=Refusing(), checkpoint=tmp_path / "c", available_now=True)
+    running = query.start(checkpoint=tmp_path / "c", available_now=True, **outputs.options())
+    assert running.await_termination(WAIT_S)
+    assert refused.value is not None

@@ -1,0 +1,237 @@
+"""Sinks: each stores exactly the rows of the answer, with the types Spark would give them."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from rich.console import Console
+
+import skypane as sp
+from skypane.api.stream import ContinuousQuery
+from skypane.spark.sinks.base import StepRows
+from tests.spark_support.streams import (
+    SCHEMA,
+    WAIT_S,
+    CollectSink,
+    Outputs,
+    random_batches,
+    read_batches,
+    run_to_end,
+    write_batches,
+)
+
+pytestmark = pytest.mark.spark
+
+# After the epoch: ORC itself cannot keep fractions of a second before it.
+BATCHES = random_batches(seed=41, batches=3, start_us=1_000_000_000_000_000)
+RESULT_TYPE = (
+    "struct<city:string,window:struct<start:timestamp,end:timestamp>,n:bigint,ts:timestamp,zone:int,a:double,b:bigint>"
+)
+RECORD_TYPE = "struct<n:bigint,ts:timestamp,city:string,zone:int,a:double,b:bigint"
+
+
+@pytest.fixture
+def query(spark: SparkSession, tmp_path: Path) -> ContinuousQuery:
+    write_batches(tmp_path / "in", BATCHES)
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city")
+    return stream.window("1 second", slide="500 ms").skyline(minimize="a", maximize="b")
+
+
+@pytest.fixture
+def wanted(query: ContinuousQuery) -> Outputs:
+    outputs = Outputs()
+    run_to_end(query, outputs)
+    assert outputs.results.rows()
+    assert outputs.late.rows()
+    assert outputs.quarantine.rows()
+    return outputs
+
+
+def run(query: ContinuousQuery, **options: Any) -> sp.RunningQuery:
+    running = query.start(available_now=True, **options)
+    assert running.await_termination(WAIT_S)
+    return running
+
+
+def texts(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(repr(sorted(row.items())) for row in rows)
+
+
+def rows_of(df: DataFrame) -> list[str]:
+    return texts(df.toArrow().to_pylist())
+
+
+def test_parquet(spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path) -> None:
+    places = {name: tmp_path / name for name in ("sink", "late", "quarantine")}
+    run(query, inline_rows=0, **{name: sp.ParquetSink(path) for name, path in places.items()})
+    read = {name: spark.read.parquet(str(path)) for name, path in places.items()}
+    assert read["sink"].schema.simpleString() == RESULT_TYPE
+    late = f"{RECORD_TYPE},delay:interval day to second,punctuation:timestamp>"
+    assert read["late"].schema.simpleString() == late
+    assert read["quarantine"].schema.simpleString() == f"{RECORD_TYPE},reason:string>"
+    assert rows_of(read["sink"]) == texts(wanted.results.rows())
+    assert rows_of(read["late"]) == texts(wanted.late.rows())
+    assert rows_of(read["quarantine"]) == texts(wanted.quarantine.rows())
+    assert read["late"].agg(F.max("delay")).collect()[0][0] >= timedelta(0)
+    assert not list((tmp_path / "sink" / "_staging").iterdir())
+
+
+def test_parquet_can_be_read_before_the_first_result(spark: SparkSession, tmp_path: Path) -> None:
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city")
+    query = stream.window("1 second").skyline(minimize="a", maximize="b")
+    running = query.start(sink=sp.ParquetSink(tmp_path / "out"), trigger="50 ms")
+    try:
+        df = spark.read.parquet(str(tmp_path / "out"))
+        assert df.schema.simpleString() == RESULT_TYPE
+        assert df.count() == 0
+    finally:
+        running.stop()
+
+
+def test_parquet_replaces_the_files_of_an_earlier_attempt(spark: SparkSession, tmp_path: Path) -> None:
+    schema = pa.schema([("x", pa.int64())])
+    sink = sp.ParquetSink(tmp_path / "out")
+    sink.open(spark, schema)
+
+    def publish(step: int, *parts: list[int]) -> None:
+        written = [sink.writer(tmp_path).write([pa.table({"x": part}, schema=schema)]) for part in parts]
+        sink.publish(step, StepRows(spark, schema, [file for file in written if file]))
+
+    def seen() -> list[int]:
+        return sorted(row.x for row in spark.read.parquet(str(tmp_path / "out")).collect())
+
+    publish(1, [1], [2])
+    publish(2, [3], [4], [5])
+    publish(2, [3, 4, 5])
+    assert seen() == [1, 2, 3, 4, 5]
+    publish(2)
+    assert seen() == [1, 2]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(sp.OptionError, match="is a file; give a folder"):
+        sp.ParquetSink(tmp_path / "file").open(spark, schema)
+
+
+def test_parquet_of_another_checkpoint_is_not_overwritten(
+    spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path
+) -> None:
+    sink = sp.ParquetSink(tmp_path / "out")
+    run(query, sink=sink, checkpoint=tmp_path / "c")
+    with pytest.raises(sp.OptionError, match="has files up to step 4, but the checkpoint is at step 0"):
+        run(query, sink=sink, checkpoint=tmp_path / "new")
+    run(query, sink=sink, checkpoint=tmp_path / "c")
+    assert rows_of(spark.read.parquet(str(tmp_path / "out"))) == texts(wanted.results.rows())
+
+
+def test_two_sinks_in_one_folder_are_refused(query: ContinuousQuery, tmp_path: Path) -> None:
+    with pytest.raises(sp.OptionError, match="sink and late write to the same folder"):
+        query.start(sink=sp.ParquetSink(tmp_path / "x"), late=sp.ParquetSink(f"{tmp_path}/x/"), available_now=True)
+
+
+def test_memory(spark: SparkSession, query: ContinuousQuery, wanted: Outputs) -> None:
+    results, late = sp.MemorySink("answers"), sp.MemorySink("late_ones")
+    run(query, sink=results, late=late)
+    assert spark.table("answers").schema.simpleString() == RESULT_TYPE
+    assert rows_of(spark.table("answers")) == texts(wanted.results.rows())
+    assert rows_of(spark.table("late_ones")) == texts(wanted.late.rows())
+    assert texts(results.table().to_pylist()) == texts(wanted.results.rows())
+    assert spark.sql("select max(window.end) from answers").collect()[0][0] is not None
+    with pytest.raises(sp.OptionError, match="the name becomes a table"):
+        sp.MemorySink("no good")
+
+
+def test_console(query: ContinuousQuery, wanted: Outputs) -> None:
+    text = io.StringIO()
+    console = Console(file=text, width=250, color_system=None)
+    run(query, sink=sp.ConsoleSink(max_rows=3, console=console))
+    shown = text.getvalue()
+    titles = [int(count) for count in re.findall(r"step \d+: (\d+) rows", shown)]
+    assert titles == [table.num_rows for table in wanted.results.tables if table.num_rows]
+    assert [int(n) for n in re.findall(r"\.\.\. and (\d+) more", shown)] == [n - 3 for n in titles if n > 3]
+    assert re.search(r"city\s+│\s+window", shown) or re.search(r"city\s+┃\s+window", shown)
+    assert re.search(r"2001-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \.\. \d\d:\d\d:\d\d\.\d{3}", shown)
+
+
+def test_console_shows_text_that_looks_like_markup(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"n": 1, "ts": 0, "city": "[/bold] [red]x", "zone": 1, "a": 1.0, "b": 1}]
+    write_batches(tmp_path / "in", [pa.Table.from_pylist(rows, SCHEMA)])
+    text = io.StringIO()
+    console = Console(file=text, width=250, color_system=None)
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
+    run(stream.skyline(minimize="a"), sink=sp.ConsoleSink(console=console))
+    assert "[/bold] [red]x" in text.getvalue()
+
+
+def test_functions_get_a_dataframe_and_the_step(query: ContinuousQuery, wanted: Outputs) -> None:
+    calls: list[tuple[int, list[dict[str, Any]], str]] = []
+
+    def take(df: DataFrame, batch_id: int) -> None:
+        calls.append((batch_id, df.toArrow().to_pylist(), df.schema.simpleString()))
+
+    running = run(query, sink=take)
+    assert "take" in running.explain()
+    assert [step for step, _, _ in calls] == [s for s, table in sorted(wanted.results.steps.items()) if table.num_rows]
+    assert texts([row for _, rows, _ in calls for row in rows]) == texts(wanted.results.rows())
+    assert {schema for _, _, schema in calls} == {RESULT_TYPE}
+
+
+def test_functions_get_large_outputs_too(spark: SparkSession, tmp_path: Path) -> None:
+    count = 25_000  # More than the driver itself would hand to Spark.
+    columns: dict[str, Any] = {
+        "n": list(range(count)),
+        "ts": [0] * count,
+        "city": ["x"] * count,
+        "zone": [1] * count,
+        "a": [1.0] * count,
+        "b": [1] * count,
+    }
+    write_batches(tmp_path / "in", [pa.table(columns, schema=SCHEMA)])
+    seen: list[tuple[int, int]] = []
+
+    def take(df: DataFrame, batch_id: int) -> None:
+        row = df.agg(F.count("*").alias("rows"), F.sum("n").alias("total")).collect()[0]
+        seen.append((row.rows, row.total))
+
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
+    run(stream.skyline(minimize="a"), sink=take)
+    assert seen == [(count, count * (count - 1) // 2)]
+
+
+@pytest.mark.parametrize("name", ["json", "orc", "parquet"])
+def test_spark_formats(spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path, name: str) -> None:
+    run(query, sink=sp.FormatSink(name, path=str(tmp_path / "out")))
+    kept = wanted.results.tables[0].schema
+    read = spark.read.format(name).schema(spark.createDataFrame(kept.empty_table()).schema).load(str(tmp_path / "out"))
+    assert rows_of(read.drop("batch_id")) == texts(wanted.results.rows())
+    folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
+    assert folders == {f"batch_id={step}" for step in wanted.results.steps}
+
+
+def test_csv_takes_flat_rows_and_refuses_windows_clearly(
+    spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path
+) -> None:
+    with pytest.raises(sp.OptionError, match=r"csv cannot store the column 'window' of type struct.*function"):
+        query.start(sink=sp.FormatSink("csv", path=str(tmp_path / "out")), available_now=True)
+    flat = sp.FormatSink("csv", path=str(tmp_path / "quarantine"), header=True)
+    run(query, sink=CollectSink(), quarantine=flat)
+    schema = "n bigint, ts timestamp, city string, zone int, a double, b bigint, reason string"
+    read = spark.read.schema(schema).csv(str(tmp_path / "quarantine"), header=True)
+    assert sorted((r.n, r.reason) for r in read.collect()) == sorted(
+        (r["n"], r["reason"]) for r in wanted.quarantine.rows()
+    )
+    with pytest.raises(sp.OptionError, match="needs path="):
+        sp.FormatSink("csv")
+
+
+def test_discarded_rows_are_counted(query: ContinuousQuery, wanted: Outputs) -> None:
+    results, late = sp.DiscardSink(), sp.DiscardSink()
+    run(query, sink=results, late=late, inline_rows=0)
+    assert results.rows == len(wanted.results.rows())
+    assert late.rows == len(wanted.late.rows())
