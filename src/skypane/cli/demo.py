@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
 import skypane as sp
-from skypane.cli.progress import ProgressPanel
+from skypane.cli.progress import ProgressPanel, watching
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,8 +90,8 @@ def _start(
 def _watch(console: Console, query: RunningQuery, seconds: int) -> None:
     """Show progress until the stream has ended and the idle timeout has closed its last windows."""
     panel = ProgressPanel(query, "skypane demo: continuous skyline", live_times=True)
-    deadline = time.monotonic() + seconds + 60
-    with Live(panel, console=console, refresh_per_second=4, transient=not console.is_terminal):
+    deadline = time.monotonic() + seconds + 120
+    with watching(console, panel):
         while query.is_active and time.monotonic() < deadline:
             last = query.metrics().last
             if last is not None and last.kind == "idle":
@@ -102,36 +104,32 @@ def _watch(console: Console, query: RunningQuery, seconds: int) -> None:
 
 def _summarise(console: Console, metrics: Metrics, folder: Path) -> None:
     ledger, steps = metrics.ledger, metrics.recent
-    busy_s = sum(step.total_ms for step in steps) / 1e3
     results = pq.read_table(folder / "results")
-    console.print(f"\n[bold]{ledger.delivered:,} records[/] in {len(steps)} steps, {busy_s:.1f} s of work in all")
-    console.print(f"  accepted {ledger.accepted:,}, late {ledger.late:,}, quarantined {ledger.quarantined:,}")
-    console.print(f"  {metrics.windows:,} windows answered with {results.num_rows:,} rows, exactly once")
-    shares = [
-        sum(getattr(step, name) for step in steps) / 1e3 for name in ("pane_ms", "window_ms", "sink_ms", "commit_ms")
-    ]
-    console.print(
-        "  time by part: "
-        + ", ".join(f"{n} {s:.1f} s" for n, s in zip(("panes", "windows", "sink", "commit"), shares, strict=True))
-    )
-    _show_rows(console, results)
+    console.print(f"\n[bold]{ledger.delivered:,} records[/] in {len(steps)} steps", highlight=False)
+    console.print(f"  {ledger.accepted:,} accepted, {ledger.late:,} late, {ledger.quarantined:,} quarantined")
+    console.print(f"  {metrics.windows:,} windows answered with {results.num_rows:,} rows, each exactly once")
+    parts = {"panes": "pane_ms", "windows": "window_ms", "sink": "sink_ms", "commit": "commit_ms"}
+    medians = {name: statistics.median(getattr(step, field) for step in steps) for name, field in parts.items()}
+    console.print("  median step: " + ", ".join(f"{name} {ms:.0f} ms" for name, ms in medians.items()))
+    _show_last_window(console, results)
 
 
-def _show_rows(console: Console, results: object) -> None:
-    table = Table(title="The last window's answer, first rows", title_justify="left", expand=False)
-    rows = results.slice(max(0, results.num_rows - 5)).to_pylist()  # type: ignore[attr-defined]
+def _show_last_window(console: Console, results: pa.Table) -> None:
+    """A few rows of the newest answer."""
+    rows = results.slice(max(0, results.num_rows - 5)).drop_columns(["arrival", "id"]).to_pylist()
     if not rows:
         return
+    window = rows[0]["window"]
+    title = f"Some of the best records of {_clock(window['start'])} .. {_clock(window['end'])}"
+    table = Table(title=title, title_justify="left")
     for name in rows[0]:
-        table.add_column(name, justify="right", no_wrap=True)
+        if name != "window":
+            table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        window = row.pop("window")
-        shown = [f"{window['start']:%H:%M:%S.%f}"[:-5] + f" .. {window['end']:%H:%M:%S.%f}"[:-5]]
-        table.add_row(
-            *shown,
-            *(
-                f"{v:.2f}" if isinstance(v, float) else f"{v:%H:%M:%S.%f}"[:-3] if hasattr(v, "hour") else str(v)
-                for v in row.values()
-            ),
-        )
+        shown = [_clock(v) if isinstance(v, datetime) else f"{v:.1f}" for name, v in row.items() if name != "window"]
+        table.add_row(*shown)
     console.print(table)
+
+
+def _clock(when: datetime) -> str:
+    return f"{when:%H:%M:%S.%f}"[:-4]

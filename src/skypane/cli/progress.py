@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.live import Live
 from rich.panel import Panel
 from rich.table import Table
 
@@ -16,6 +21,7 @@ if TYPE_CHECKING:
     from skypane.spark.query import RunningQuery
 
 _RATE_STEPS = 6
+_LINE_EVERY_S = 5.0
 
 
 class ProgressPanel:
@@ -36,6 +42,16 @@ class ProgressPanel:
         for name, text in self._lines(metrics):
             grid.add_row(name, text)
         return Panel(grid, title=self._title, title_align="left", border_style="cyan", expand=False, width=100)
+
+    def line(self) -> str:
+        """The essence, for logs."""
+        metrics = self._query.metrics()
+        ledger = metrics.ledger
+        running_s, rate = time.monotonic() - self._started, _rate(metrics.recent)
+        return (
+            f"{running_s:4.0f} s  {rate:,.0f} records/s, {ledger.delivered:,} so far ({ledger.late:,} late), "
+            f"{metrics.windows:,} windows answered"
+        )
 
     def _lines(self, metrics: Metrics) -> list[tuple[str, str]]:
         elapsed = time.monotonic() - self._started
@@ -68,6 +84,28 @@ class ProgressPanel:
             return f"{_clock(last.punctuation_us)}   ({slack})"
         lag_s = time.time() - last.punctuation_us / 1e6
         return f"{_clock(last.punctuation_us)}   ({lag_s:.1f} s behind the clock, {slack})"
+
+
+@contextmanager
+def watching(console: Console, panel: ProgressPanel) -> Iterator[None]:
+    """Keep the panel on the screen; where there is no screen (a pipe, a log), print a line now and then."""
+    if console.is_terminal:
+        with Live(panel, console=console, refresh_per_second=4):
+            yield
+        return
+    done = threading.Event()
+
+    def report() -> None:
+        while not done.wait(_LINE_EVERY_S):
+            console.print(panel.line(), highlight=False, soft_wrap=True)
+
+    reporter = threading.Thread(target=report, daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        done.set()
+        reporter.join()
 
 
 def _rate(steps: tuple[StepMetrics, ...]) -> float:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.live import Live
 
 import skypane as sp
-from skypane.cli.progress import ProgressPanel
+from skypane.cli.progress import ProgressPanel, watching
 from skypane.cli.run_spec import load_spec, start
 from skypane.model.errors import OptionError
 
@@ -121,7 +121,7 @@ def _watch(console: Console, query: RunningQuery, stop_after: float | None, *, q
     deadline = None if stop_after is None else time.monotonic() + stop_after
     panel = ProgressPanel(query, "skypane run", live_times=False)
     try:
-        with Live(None if quiet else panel, console=console, refresh_per_second=4, transient=True):
+        with nullcontext() if quiet else watching(console, panel):
             while query.is_active and (deadline is None or time.monotonic() < deadline):
                 query.await_termination(timeout=0.25)
     except KeyboardInterrupt:

@@ -26,7 +26,7 @@ class ConsoleSink(Sink):
         table = rows.table()
         shown = Table(title=f"step {step}: {rows.rows:,} rows", title_justify="left")
         for name in table.column_names:
-            shown.add_column(escape(name), justify="left" if name == "window" else "right")
+            shown.add_column(escape(name), justify="left" if name == "window" else "right", no_wrap=True)
         for row in table.slice(0, self._max_rows).to_pylist():
             shown.add_row(*(escape(_text(value)) for value in row.values()))
         self._console.print(shown)
