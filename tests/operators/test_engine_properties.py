@@ -101,7 +101,7 @@ policies: st.SearchStrategy[Lateness] = st.sampled_from([KSlack(), KSlack("1 sec
     keys=st.sampled_from([(), ("key",)]),
     policy=policies,
     degree=st.sampled_from([1, 2, 4]),
-    slide=st.sampled_from(["auto", "recompute"]),
+    slide=st.sampled_from(["auto", "tiles", "recompute"]),
     big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
     cuts=st.lists(st.integers(0, 60), max_size=6),
     seed=st.integers(0, 1000),

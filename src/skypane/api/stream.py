@@ -140,7 +140,7 @@ class ContinuousQuery:
             no limit.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
             previous window's answer of the key into this one (skyline only): far fewer rows where windows overlap.
-        slide: how windows slide: ``"auto"``, ``"critical"`` (incremental) or ``"recompute"``; the answers are the same.
+        slide: how windows slide: ``"auto"``, ``"critical"``, ``"tiles"`` or ``"recompute"``; the answers are the same.
         degree: the most window-stage tasks (default: Spark's default parallelism).
         inline_rows: a window stage with no more rows than this runs in the driver.
         """

@@ -7,10 +7,15 @@ from skypane.operators.critical import CriticalSlide
 from skypane.operators.definition import Definition
 from skypane.operators.recompute import RecomputeSlide
 from skypane.operators.slide import Slide
+from skypane.operators.tiles import TilesSlide
 from skypane.queries.dominance import DominanceQuery
 from skypane.queries.skyline import Skyline
 
-SLIDES: dict[str, type[Slide]] = {slide.name: slide for slide in (CriticalSlide, RecomputeSlide)}
+SLIDES: dict[str, type[Slide]] = {slide.name: slide for slide in (CriticalSlide, TilesSlide, RecomputeSlide)}
+
+
+FEW_PANES = 4
+"""Windows of fewer panes are combined from the panes: tiles would not save anything."""
 
 
 def default_slide(definition: Definition) -> str:
@@ -18,7 +23,7 @@ def default_slide(definition: Definition) -> str:
     overlap = definition.window.panes_per_window > definition.window.panes_per_slide
     if isinstance(definition.query, DominanceQuery) and (overlap or definition.emit == "changes"):
         return CriticalSlide.name
-    return RecomputeSlide.name
+    return TilesSlide.name if definition.window.panes_per_window >= FEW_PANES else RecomputeSlide.name
 
 
 def check_slide(definition: Definition) -> None:
