@@ -95,8 +95,13 @@ class WindowJob:
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns as this run has them: the state may be of a session that ordered or showed them otherwise."""
-    return table if table.schema.equals(schema) else table.select(schema.names).cast(schema)
+    """The columns as this run has them, in front of what the slide has added to its state.
+
+    The state may be of a session that ordered its columns, or showed its times, otherwise.
+    """
+    added = [field for field in table.schema if field.name not in schema.names]
+    wanted = pa.schema([*schema, *added])
+    return table if table.schema.equals(wanted) else table.select(wanted.names).cast(wanted)
 
 
 def run_window_job(job: WindowJob, spark: SparkSession, *, inline: bool) -> list[WindowTaskResult]:
