@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -116,7 +115,7 @@ def test_two_workers_answer_like_the_oracle(spark: SparkSession, tmp_path: Path,
     for name, sink in (("results", outputs.results), ("late", outputs.late), ("quarantine", outputs.quarantine)):
         for path in sorted((tmp_path / name).glob("step-*.parquet")):
             step = int(path.name.split("-")[1])
-            table = pq.read_table(path)
+            table = spark.read.parquet(str(path)).toArrow()
             sink.steps[step] = pa.concat_tables([sink.steps[step], table]) if step in sink.steps else table
     assert_answers(spark, definition_of(query), batches, outputs)
     assert_fates(definition_of(query), query.policy, batches, outputs)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -12,10 +15,12 @@ import skypane as sp
 from skypane.api.stream import ContinuousQuery, Windowed
 from skypane.lateness.policy import Lateness
 from tests.spark_support.streams import (
+    SCHEMA,
     Outputs,
     assert_answers,
     check_run,
     definition_of,
+    micros,
     random_batches,
     read_batches,
     run_to_end,
@@ -102,6 +107,47 @@ def test_answers_equal_the_oracle_over_accepted_records(spark: SparkSession, tmp
         assert max(step.window_tasks for step in steps) == case.degree
     assert outputs.quarantine.rows()
     assert outputs.late.rows() or case.policy in PATIENT
+
+
+def test_every_record_that_is_not_accepted_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    second, day = 1_000_000, 86_400_000_000
+
+    def record(n: int, ts: int | None, a: float | None = 1.0, b: int | None = 1) -> dict[str, Any]:
+        return {"n": n, "ts": ts, "city": "ulm", "zone": 1, "a": a, "b": b}
+
+    first = [record(0, 0), record(1, 10 * second), record(2, None), record(3, 30 * day)]
+    # Without slack the first batch has punctuated at 10 s: what is dated 9.9 s is 0.1 s late, 10.2 s is in time.
+    then = [
+        record(4, 9_900_000),
+        record(5, 10_200_000),
+        record(6, 10_300_000, a=float("nan")),
+        record(7, 10_300_000, a=None),
+        record(8, 0, b=None),
+        record(9, None, a=None),
+    ]
+    # Now there is a slack of 0.1 s, so that the punctuation is at 10.1 s.
+    last = [record(10, 9_999_999), record(11, 10_000_000)]
+    batches = [pa.Table.from_pylist(rows, SCHEMA) for rows in (first, then, last)]
+    write_batches(tmp_path / "in", batches)
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
+    query, outputs = stream.skyline(minimize="a", maximize="b"), Outputs()
+    metrics = run_to_end(query, outputs).metrics()
+    assert {row["n"]: row["reason"] for row in outputs.quarantine.rows()} == {
+        2: "null time",
+        3: "time beyond the future guard",
+        6: "NaN in attribute 'a'",
+        7: "null in attribute 'a'",
+        8: "null in attribute 'b'",
+        9: "null time",
+    }
+    late = {row["n"]: (row["delay"], micros(row["punctuation"])) for row in outputs.late.rows()}
+    assert late == {
+        4: (timedelta(milliseconds=100), 10 * second),
+        10: (timedelta(microseconds=200_001), 10_100_000),
+    }
+    assert metrics.ledger.accepted == 4
+    assert dict(metrics.ledger.quarantined_by_reason)["null time"] == 2
+    check_run(spark, query, batches, outputs, metrics)
 
 
 def test_one_record_per_batch_and_one_batch_for_all_answer_the_same(spark: SparkSession, tmp_path: Path) -> None:
