@@ -84,7 +84,7 @@ class Query(ABC):
         return ()
 
     def warm_up(self) -> None:  # noqa: B027 - most queries of others will have nothing to compile
-        """Compile the kernels that the query uses, on a few made-up rows: worker processes then find them in the cache."""
+        """Compile the kernels that the query uses, on made-up rows: worker processes then find them in the cache."""
 
     @abstractmethod
     def lift(self, rows: pa.Table, groups: Groups) -> Grouped:
