@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -42,6 +43,8 @@ def embedded_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     folder = Path(tempfile.mkdtemp(prefix="skypane-"))
+    if log_file is not None:  # else the log, which somebody may want to read, is in it
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
     log = (log_file or folder / "spark.log").absolute()
     log.parent.mkdir(parents=True, exist_ok=True)
     log4j = folder / "log4j2.properties"
