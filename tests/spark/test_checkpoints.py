@@ -30,16 +30,27 @@ pytestmark = pytest.mark.spark
 BATCHES = random_batches(seed=31, batches=2)
 
 
-@pytest.fixture
-def windowed(spark: SparkSession, tmp_path: Path) -> Windowed:
-    write_batches(tmp_path / "in", BATCHES)
-    return sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city").window("1 second", slide="500 ms")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("checkpoints")
+
+
+@pytest.fixture(scope="module")
+def windowed(spark: SparkSession, folder: Path) -> Windowed:
+    write_batches(folder / "in", BATCHES)
+    return sp.stream(read_batches(spark, folder / "in"), time="ts", key="city").window("1 second", slide="500 ms")
+
+
+@pytest.fixture(scope="module")
+def left_open(windowed: Windowed, folder: Path) -> Path:
+    run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=folder / "c", flush=False)
+    return folder / "c"
 
 
 @pytest.fixture
-def checkpoint(windowed: Windowed, tmp_path: Path) -> Path:
-    """A checkpoint with open windows."""
-    run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=tmp_path / "c", flush=False)
+def checkpoint(left_open: Path, tmp_path: Path) -> Path:
+    """A checkpoint with open windows, to spoil."""
+    shutil.copytree(left_open, tmp_path / "c")
     return tmp_path / "c"
 
 
@@ -107,11 +118,13 @@ def test_policy_sinks_and_degree_may_change(windowed: Windowed, checkpoint: Path
 
 @pytest.mark.parametrize("inline_rows", [0, 100_000])
 def test_a_time_zone_or_column_order_of_the_session_may_change(
-    spark: SparkSession, windowed: Windowed, tmp_path: Path, inline_rows: int
+    spark: SparkSession, tmp_path: Path, inline_rows: int
 ) -> None:
     more = random_batches(seed=32, batches=1, start_us=2_000_000)
     wanted, got = Outputs(), Outputs()
-    query = windowed.top_k(2, score="a")
+    write_batches(tmp_path / "in", BATCHES)
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city")
+    query = stream.window("1 second", slide="500 ms").top_k(2, score="a")
     for outputs, folder in ((wanted, "w"), (got, "g")):
         run_to_end(query, outputs, checkpoint=tmp_path / folder, flush=False)
     write_batches(tmp_path / "in", more, first=2)
@@ -156,14 +169,17 @@ def test_an_unknown_version_is_refused(windowed: Windowed, checkpoint: Path, nam
 
 
 @pytest.mark.parametrize("inline_rows", [0, 100_000])
-def test_a_damaged_state_file_is_refused(windowed: Windowed, checkpoint: Path, inline_rows: int) -> None:
+def test_a_damaged_state_file_is_refused(windowed: Windowed, tmp_path: Path, inline_rows: int) -> None:
+    # A checkpoint of its own: workers keep state files of a known name in memory.
+    checkpoint = tmp_path / "own"
+    run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=checkpoint, flush=False)
+    forget_state_cache()
     manifest = json.loads(max((checkpoint / "manifests").glob("*.json")).read_text())["body"]["manifest"]
     for part in manifest["state"]:
         path = checkpoint / "state" / part["file"]["name"]
         body = bytearray(path.read_bytes())
         body[len(body) // 2] ^= 1
         path.write_bytes(body)
-    forget_state_cache()
     message = (
         r"state file .*\.arrow is damaged: its checksum does not match\. Restore the file from a backup, or start over"
     )

@@ -38,14 +38,15 @@ RESULT_TYPE = (
 RECORD_TYPE = "struct<n:bigint,ts:timestamp,city:string,zone:int,a:double,b:bigint"
 
 
-@pytest.fixture
-def query(spark: SparkSession, tmp_path: Path) -> ContinuousQuery:
-    write_batches(tmp_path / "in", BATCHES)
-    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city")
+@pytest.fixture(scope="module")
+def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ContinuousQuery:
+    folder = tmp_path_factory.mktemp("sinks") / "in"
+    write_batches(folder, BATCHES)
+    stream = sp.stream(read_batches(spark, folder), time="ts", key="city")
     return stream.window("1 second", slide="500 ms").skyline(minimize="a", maximize="b")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def wanted(query: ContinuousQuery) -> Outputs:
     outputs = Outputs()
     run_to_end(query, outputs)
