@@ -178,3 +178,16 @@ def test_sql_expressions_reach_scores_and_aggregates(spark: SparkSession, tmp_pa
         outputs = Outputs()
         assert run_to_end(query, outputs).metrics().windows > 5
         assert_answers(spark, definition_of(query), batches, outputs)
+
+
+def test_a_score_that_cannot_be_computed_is_quarantined(spark: SparkSession, tmp_path: Path) -> None:
+    """A division by zero would otherwise fail the batch, and every replay of it."""
+    rows = [{"n": n, "ts": n * 1_000, "city": "ulm", "zone": 1, "a": float(n % 2), "b": 6} for n in range(6)]
+    write_batches(tmp_path / "in", [pa.Table.from_pylist(rows, SCHEMA)])
+    outputs = Outputs()
+    windowed = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
+    query = windowed.top_k(2, score="b / a").start(available_now=True, **outputs.options())
+    query.await_termination()
+    assert [row["n"] for row in outputs.quarantine.rows()] == [0, 2, 4]
+    assert {row["reason"] for row in outputs.quarantine.rows()} == {"null score"}
+    assert [row["score"] for row in outputs.results.rows()] == [6.0, 6.0]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import DoubleType, FloatType, NumericType
 
@@ -54,11 +55,13 @@ class LaunchOptions:
 
 def with_computed_columns(df: DataFrame, query: Query, keys: tuple[str, ...]) -> DataFrame:
     """The records with the internal columns that Spark computes: key group, record id, expressions."""
+    with _without_ansi(df.sparkSession):
+        computed = {name: _computed(df, expression) for name, expression in query.expressions().items()}
+        df = df.withColumns(computed) if computed else df
     extra: dict[str, Column] = {}
-    for name, expression in query.expressions().items():
-        extra[name] = _computed(df, expression)
     if query.needs_record_id():
-        extra[ID] = F.xxhash64(*(quoted(name) for name in df.columns))
+        own = [name for name in df.columns if not name.startswith(PREFIX)]
+        extra[ID] = F.xxhash64(*(quoted(name) for name in own))
         try:
             df.select(extra[ID])
         except AnalysisException as error:
@@ -69,6 +72,22 @@ def with_computed_columns(df: DataFrame, query: Query, keys: tuple[str, ...]) ->
     if keys:
         extra[GROUP] = F.pmod(F.xxhash64(*(quoted(key) for key in keys)), F.lit(KEY_GROUPS)).cast("int")
     return df.withColumns(extra) if extra else df
+
+
+@contextmanager
+def _without_ansi(spark: SparkSession) -> Iterator[None]:
+    """Let expressions that cannot be computed for some record (a division by zero) give null.
+
+    With ANSI errors, Spark's default, one such record would fail its batch, and every replay of it, for ever. A null
+    score is quarantined instead, and aggregates leave nulls out.
+    """
+    setting = "spark.sql.ansi.enabled"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(setting, before)
 
 
 def _computed(df: DataFrame, expression: Expression) -> Column:
