@@ -82,7 +82,7 @@ def _without_ansi(spark: SparkSession) -> Iterator[None]:
     score is quarantined instead, and aggregates leave nulls out.
     """
     setting = "spark.sql.ansi.enabled"
-    before = spark.conf.get(setting)
+    before = str(spark.conf.get(setting))
     spark.conf.set(setting, "false")
     try:
         yield
