@@ -85,7 +85,7 @@ def write_json(path: Path, body: Mapping[str, Any], *, between: Sequence[Any] = 
     for call in between:
         call()
     temporary.replace(path)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
@@ -102,9 +102,9 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
     return body
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Wait until a file, or the renames in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

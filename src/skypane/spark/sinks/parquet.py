@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from skypane.model.errors import OptionError
 from skypane.spark.checkpoint import local_path
 from skypane.spark.failpoints import reach
-from skypane.spark.files import sync_folder
+from skypane.spark.files import sync
 from skypane.spark.schemas import spark_schema
 from skypane.spark.sinks.base import Sink, StepRows
 from skypane.spark.writers import ParquetWriter, RowWriter
@@ -64,9 +64,10 @@ class ParquetSink(Sink):
             (self.path / name).unlink(missing_ok=True)
         for name, file in zip(names, rows.written, strict=True):
             reach("results.staged")
+            sync(Path(file.path))
             Path(file.path).replace(self.path / name)
         if names or stale:
-            sync_folder(self.path)
+            sync(self.path)
 
     def describe(self) -> str:
         """The folder."""
