@@ -23,8 +23,7 @@ from skypane.kernels.trees import (
     Exact,
     Image,
     Tree,
-    lowest_corners,
-    plant,
+    planted,
     row_dominates,
 )
 
@@ -58,7 +57,7 @@ def slide_one(table: Floats, panes: Indices, fresh: Mask, critical: Indices, die
     scratch = np.empty(SCRATCH, dtype=np.int64)
     if len(new) == 0:
         return
-    tree, originals = _planted(table, image, width, exact, new)
+    tree, originals = planted(table, image, width, exact, new)
     older, younger = _signed(panes, new, 1), _signed(panes, new, -1)
     older_range, younger_range = _ranges(tree, older), _ranges(tree, younger)
     for row in new:
@@ -71,7 +70,7 @@ def slide_one(table: Floats, panes: Indices, fresh: Mask, critical: Indices, die
                 died[row] = min(died[row], -found)
     if len(live) == 0:
         return
-    tree, originals = _planted(table, image, width, exact, live)
+    tree, originals = planted(table, image, width, exact, live)
     older = _signed(panes, live, 1)
     older_range = _ranges(tree, older)
     youngest_live = older_range[len(older_range) - 1, 1]
@@ -91,15 +90,6 @@ def _rows_where(fresh: Mask, died: Indices, wanted: bool) -> Indices:
             rows[count] = i
             count += 1
     return rows[:count].copy()
-
-
-@numba.njit(cache=True, nogil=True)
-def _planted(table: Floats, image: Image, width: int, exact: bool, rows: Indices) -> tuple[Tree, Exact]:
-    """A tree of some rows of the table; ``rows`` is put in tree order."""
-    tree = plant(image, width, table.shape[1], rows)
-    if exact:
-        return tree, (table, rows, table[:0])
-    return tree, (table, rows, lowest_corners(table, rows, tree[1], tree[2]))
 
 
 @numba.njit(cache=True, nogil=True)

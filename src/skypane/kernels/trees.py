@@ -289,3 +289,12 @@ def plant(image: Image, width: int, attributes: int, order: Indices) -> Tree:
     nodes = np.empty(starts[levels] * width * LANES, dtype=np.float32)
     fill_tree(image, width, order, starts, levels, nodes)
     return nodes, starts, levels, width
+
+
+@numba.njit(cache=True, nogil=True)
+def planted(table: Floats, image: Image, width: int, exact: bool, rows: Indices) -> tuple[Tree, Exact]:
+    """A tree of some rows of the table; ``rows`` is put in tree order."""
+    tree = plant(image, width, table.shape[1], rows)
+    if exact:
+        return tree, (table, rows, table[:0])
+    return tree, (table, rows, lowest_corners(table, rows, tree[1], tree[2]))
