@@ -30,11 +30,6 @@ class Groups:
         np.cumsum(sizes, out=offsets[1:])
         return cls(offsets)
 
-    @classmethod
-    def from_sorted_ids(cls, ids: Int64Array, count: int) -> Groups:
-        """Groups ``0 .. count - 1`` of rows whose group ids are already in ascending order."""
-        return cls(np.searchsorted(ids, np.arange(count + 1, dtype=np.int64)).astype(np.int64))
-
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -83,11 +83,11 @@ class CriticalSlide(Slide):
         critical[fresh] = NO_PANE
         query = self._definition.query
         assert isinstance(query, DominanceQuery)
-        order = sort_by(key_codes(table, self._definition.keys), pane)
+        codes = key_codes(table, self._definition.keys)
+        order = sort_by(codes, pane)
         # Rows in the order of (key, pane); a sealed prefix of each key takes part.
         rows = order.rows[pane[order.rows] < sealed_before]
-        codes = key_codes(table, self._definition.keys)[rows]
-        borders = np.flatnonzero(np.diff(codes)) + 1
+        borders = np.flatnonzero(np.diff(codes[rows])) + 1
         groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
         values = query.matrix(table.select(list(query.inputs())).take(pa.array(rows)))
         own = _Rows(values, pane[rows], fresh[rows], critical[rows], died[rows])

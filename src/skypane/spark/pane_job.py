@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,8 +109,3 @@ def read_all(files: Sequence[Written | None]) -> pa.Table | None:
 
 def _write(writer: RowWriter | None, tables: Sequence[Any]) -> Written | None:
     return None if writer is None else writer.write([table for table in tables if table is not None])
-
-
-def scratch_writer(folder: Path) -> ArrowWriter:
-    """For rows that the driver itself adds to a step."""
-    return ArrowWriter(str(folder))

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,18 +124,12 @@ def check_query(query: Query, schema: pa.Schema, row: st.SearchStrategy[Row], *,
 
 
 def _usable(query: Query, rows: pa.Table) -> pa.Table:
+    """The rows with their internal columns, without those that the stages would quarantine."""
     rows = prepare(query, (), rows).drop_columns([GROUP])
+    bad = np.zeros(rows.num_rows, dtype=np.bool_)
     for mask, _ in query.invalid(rows):
-        if mask.any():
-            return _usable_rows(query, rows)
-    return rows
-
-
-def _usable_rows(query: Query, rows: pa.Table) -> pa.Table:
-    bad = [False] * rows.num_rows
-    for mask, _ in query.invalid(rows):
-        bad = [x or bool(y) for x, y in zip(bad, mask, strict=True)]
-    return rows.filter(pa.array([not x for x in bad]))
+        bad |= mask
+    return rows.filter(pa.array(~bad))
 
 
 def _lift(query: Query, rows: pa.Table) -> pa.Table:
