@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.api.stream import Windowed
+from skypane.spark.checkpoint import FORMAT_VERSION
 from tests.spark_support.streams import (
     WAIT_S,
     CollectSink,
@@ -164,7 +165,7 @@ def test_an_unknown_version_is_refused(windowed: Windowed, checkpoint: Path, nam
     refuse(
         windowed,
         checkpoint,
-        rf"{Path(name).name} has format version 99; this skypane reads version 1\. Use the skypane that",
+        rf"{Path(name).name} has format version 99; this skypane reads version {FORMAT_VERSION}\. Use the skypane that",
     )
 
 

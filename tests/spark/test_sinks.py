@@ -75,7 +75,7 @@ def test_parquet(spark: SparkSession, query: ContinuousQuery, wanted: Outputs, t
     run(query, inline_rows=0, **{name: sp.ParquetSink(path) for name, path in places.items()})
     read = {name: spark.read.parquet(str(path)) for name, path in places.items()}
     assert read["sink"].schema.simpleString() == RESULT_TYPE
-    late = f"{RECORD_TYPE},delay:interval day to second,punctuation:timestamp>"
+    late = f"{RECORD_TYPE},delay:interval day to second,punctuation:timestamp,harmful:boolean>"
     assert read["late"].schema.simpleString() == late
     assert read["quarantine"].schema.simpleString() == f"{RECORD_TYPE},reason:string>"
     assert rows_of(read["sink"]) == texts(wanted.results.rows())

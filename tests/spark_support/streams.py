@@ -7,7 +7,7 @@ import random
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -207,7 +207,12 @@ def assert_windows_in_order(definition: Definition, sink: CollectSink) -> None:
 def assert_fates(definition: Definition, policy: Lateness, batches: Sequence[pa.Table], outputs: Outputs) -> None:
     """Late and quarantined rows, each with all it says, are those of the engine that runs without Spark."""
     window = definition.window
-    engine = Engine(definition, policy, FutureGuard(max(HOUR_US, 10 * max(window.size_us, window.slide_us))))
+    horizon_us = 10 * max(window.size_us, window.slide_us)
+    engine = Engine(
+        replace(definition, harm_horizon_us=horizon_us),
+        policy,
+        FutureGuard(max(HOUR_US, 10 * max(window.size_us, window.slide_us))),
+    )
     state, late, quarantined = engine.start(), [], []
     for batch in batches:
         state, output = engine.step(state, [batch])

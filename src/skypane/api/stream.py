@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.kslack import KSlack
+from skypane.lateness.partitions import Across, SourcePartitions
 from skypane.lateness.policy import Lateness
+from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
 from skypane.operators.definition import Definition
-from skypane.operators.slides import check_slide
+from skypane.operators.slides import check_lateness, check_slide
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
@@ -34,16 +36,21 @@ if TYPE_CHECKING:
 
 _MIN_FUTURE_US = 3_600_000_000
 _FUTURE_WINDOWS = 10
+_HORIZON_WINDOWS = 10
 
 
-def stream(df: DataFrame, *, time: str, key: str | Sequence[str] | None = None) -> Stream:
-    """A streaming DataFrame whose column ``time`` says when each record happened; every ``key`` has its own answers."""
+def stream(df: DataFrame, *, time: str, key: str | Sequence[str] | None = None, partition: str | None = None) -> Stream:
+    """A streaming DataFrame whose column ``time`` says when each record happened; every ``key`` has its own answers.
+
+    partition: the column that names the partition of the source a record comes from (Kafka's ``partition``, a sensor),
+        if the progress of each is to be followed, see :meth:`ContinuousQuery.lateness`.
+    """
     keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     if not isinstance(time, str) or any(not isinstance(k, str) for k in keys):
         raise OptionError("time= takes a column name, key= a column name or a list of column names.")
     if len(set(keys)) < len(keys):
         raise OptionError(f"key={list(keys)!r} names a column twice.")
-    return Stream(df, time, keys)
+    return Stream(df, time, keys, partition)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,7 @@ class Stream:
     df: DataFrame
     time: str
     keys: tuple[str, ...]
+    partition: str | None = None
 
     def window(self, size: Duration, slide: Duration | None = None) -> Windowed:
         """Windows of ``size`` that start every ``slide``, aligned to the epoch as Spark's ``F.window`` aligns them.
@@ -100,12 +108,34 @@ class ContinuousQuery:
     spec: WindowSpec
     question: Query
     policy: Lateness = field(default_factory=KSlack)
+    sources: SourcePartitions | None = None
 
-    def lateness(self, policy: Lateness) -> ContinuousQuery:
-        """How long to wait for late records: ``sp.KSlack()`` (the default) or ``sp.FixedDelay("5 seconds")``."""
+    def lateness(
+        self,
+        policy: Lateness,
+        *,
+        across: Across = "min",
+        max_lag: Duration | None = None,
+        partition_timeout: Duration = "30 seconds",
+    ) -> ContinuousQuery:
+        """How long to wait for late records.
+
+        policy: ``sp.KSlack()`` (the default), ``sp.FixedDelay("5 seconds")``, ``sp.DropRatio(0.01)`` or
+            ``sp.Harm(0.001)``.
+        across, max_lag, partition_timeout: for streams with ``partition=``. ``across="min"`` waits for the partition
+            that is least far, up to ``max_lag`` behind the newest, and not for one that has sent nothing for
+            ``partition_timeout``; ``across="max"`` follows the newest.
+        """
         if not isinstance(policy, Lateness):
             raise OptionError(f"lateness({policy!r}): give a policy such as sp.KSlack() or sp.FixedDelay('5 seconds').")
-        return replace(self, policy=policy)
+        if self.source.partition is None and (across != "min" or max_lag is not None):
+            raise OptionError(
+                "across= and max_lag= are for streams with partitions: sp.stream(..., partition='column')."
+            )
+        lag_us = None if max_lag is None else parse_duration_us(max_lag, "max_lag", zero_ok=True)
+        timeout_us = parse_duration_us(partition_timeout, "partition_timeout")
+        sources = SourcePartitions(self.source.partition or "", across, lag_us, timeout_us)
+        return replace(self, policy=policy, sources=sources)
 
     def start(
         self,
@@ -120,6 +150,9 @@ class ContinuousQuery:
         idle_timeout: Duration | None = "1 minute",
         max_future: Duration | None = "auto",
         future_support: int = 5,
+        allowed_lateness: Duration = "0 seconds",
+        harm_horizon: Duration | None = "auto",
+        processing: str = "out_of_order",
         emit: str = "full",
         slide: str = "auto",
         degree: int | None = None,
@@ -138,6 +171,12 @@ class ContinuousQuery:
         max_future: how far ahead of the stream a single record may be dated; what is further is quarantined unless
             ``future_support`` records agree. By default an hour or ten windows, whichever is longer; ``None`` for
             no limit.
+        allowed_lateness: a late record still corrects the answers of its windows for so long after they were given.
+            Results get a column ``revision``: 0, then 1, 2, ... for corrected answers; sinks replace the answer of the
+            same key and window.
+        harm_horizon: how long after its pane was sealed a late record is still judged: would it have changed an answer?
+            By default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
+        processing: ``"out_of_order"``, or ``"in_order"`` to buffer records until their pane is sealed, as a comparison.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
             previous window's answer of the key into this one (skyline only): far fewer rows where windows overlap.
         slide: how windows slide: ``"auto"``, ``"critical"``, ``"tiles"`` or ``"recompute"``; the answers are the same.
@@ -157,13 +196,41 @@ class ContinuousQuery:
             trigger=None if available_now else trigger,
             flush=flush,
             idle_timeout_us=None if idle_timeout is None else parse_duration_us(idle_timeout, "idle_timeout"),
-            guard=FutureGuard(self._max_future_us(max_future), future_support),
+            punctuator=Punctuator(
+                self.policy, FutureGuard(self._max_future_us(max_future), future_support), self._sources()
+            ),
             settings=Settings(degree or self._default_degree(), inline_rows),
             name=name,
         )
-        definition = Definition(self.question, self.spec, self.source.time, self.source.keys, emit=emit, slide=slide)
+        definition = Definition(
+            self.question,
+            self.spec,
+            self.source.time,
+            self.source.keys,
+            emit=emit,
+            slide=slide,
+            partition=self.source.partition,
+            allowed_lateness_us=parse_duration_us(allowed_lateness, "allowed_lateness", zero_ok=True),
+            harm_horizon_us=self._harm_horizon_us(harm_horizon, wanted=late is not None or self.policy.needs_harm),
+            processing=processing,
+        )
         check_slide(definition)
-        return launch(self.source.df, definition, self.policy, options)
+        check_lateness(definition)
+        return launch(self.source.df, definition, options)
+
+    def _sources(self) -> SourcePartitions | None:
+        if self.source.partition is None:
+            return None
+        return self.sources or SourcePartitions(self.source.partition)
+
+    def _harm_horizon_us(self, horizon: Duration | None, *, wanted: bool) -> int:
+        if horizon == "auto":
+            return _HORIZON_WINDOWS * max(self.spec.size_us, self.spec.slide_us) if wanted else 0
+        if horizon is None and self.policy.needs_harm:
+            raise OptionError(
+                f"{type(self.policy).__name__} has to judge late records: harm_horizon=None is not enough."
+            )
+        return 0 if horizon is None else parse_duration_us(horizon, "harm_horizon", zero_ok=True)
 
     def _max_future_us(self, max_future: Duration | None) -> int | None:
         if max_future == "auto":

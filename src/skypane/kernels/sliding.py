@@ -81,6 +81,43 @@ def slide_one(table: Floats, panes: Indices, fresh: Mask, critical: Indices, die
 
 
 @numba.njit(cache=True, nogil=True)
+def bound_groups(
+    table: Floats, panes: Indices, wanted: Mask, offsets: Indices, critical: Indices, died: Indices
+) -> None:
+    """The bounds of some rows only, by comparing pairs; here a row of the same pane counts as older and younger."""
+    for group in range(len(offsets) - 1):
+        for i in range(offsets[group], offsets[group + 1]):
+            if wanted[i]:
+                for j in range(offsets[group], offsets[group + 1]):
+                    if critical[i] == panes[i]:
+                        break
+                    nearer = critical[i] < panes[j] <= panes[i] or panes[i] <= panes[j] < died[i]
+                    if nearer and _relation(table, i, j) > 0:
+                        if panes[j] <= panes[i]:
+                            critical[i] = panes[j]
+                        if panes[j] >= panes[i]:
+                            died[i] = panes[j]
+
+
+@numba.njit(cache=True, nogil=True)
+def bound_one(table: Floats, panes: Indices, wanted: Mask, critical: Indices, died: Indices) -> None:
+    """The same for one large group, by index."""
+    width = padded_width(table.shape[1])
+    image, exact = image_of(table, width)
+    rows = np.arange(len(panes))
+    scratch = np.empty(SCRATCH, dtype=np.int64)
+    tree, originals = planted(table, image, width, exact, rows)
+    older, younger = _signed(panes, rows, 1), _signed(panes, rows, -1)
+    older_range, younger_range = _ranges(tree, older), _ranges(tree, younger)
+    for row in np.flatnonzero(wanted):  # ``rows`` is in tree order by now
+        found = _nearest(tree, originals, older, older_range, image, table, row, exact, panes[row] + 1, scratch)
+        critical[row] = max(critical[row], found)
+        found = _nearest(tree, originals, younger, younger_range, image, table, row, exact, 1 - panes[row], scratch)
+        if found != NONE_PANE:
+            died[row] = min(died[row], -found)
+
+
+@numba.njit(cache=True, nogil=True)
 def _rows_where(fresh: Mask, died: Indices, wanted: bool) -> Indices:
     """The fresh rows, or the live ones that are not fresh."""
     rows = np.empty(len(fresh), dtype=np.int64)
@@ -188,3 +225,11 @@ def warm_sliding() -> None:
     table, critical, died = np.zeros((2, 1)), np.full(2, NONE_PANE), np.full(2, STILL_ALIVE)
     slide_groups(table, panes, fresh, bounds, critical, died)
     slide_one(table, panes, fresh, critical, died)
+
+
+def warm_bounds() -> None:
+    """Compile what judges late records."""
+    panes, wanted, bounds = np.array([0, 1]), np.array([False, True]), np.array([0, 2])
+    table, critical, died = np.zeros((2, 1)), np.full(2, NONE_PANE), np.full(2, STILL_ALIVE)
+    bound_groups(table, panes, wanted, bounds, critical, died)
+    bound_one(table, panes, wanted, critical, died)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skypane.lateness.policy import Delays, Lateness, PolicyState
+from skypane.lateness.policy import Lateness, Observation, PolicyState
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
 
 
@@ -26,9 +26,9 @@ class FixedDelay(Lateness):
         """Nothing to remember."""
         return {}
 
-    def observe(self, state: PolicyState, delays: Delays) -> PolicyState:
+    def observe(self, state: PolicyState, seen: Observation) -> PolicyState:
         """Nothing to learn."""
-        del delays
+        del seen
         return state
 
     def slack_us(self, state: PolicyState) -> int:

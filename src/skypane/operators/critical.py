@@ -24,6 +24,7 @@ import pyarrow as pa
 from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one, warm_sliding
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import Float64Array, Groups, Int64Array
+from skypane.model.windows import WindowSpec
 from skypane.operators.grouping import key_codes, sort_by
 from skypane.operators.pane_merge import ramp
 from skypane.operators.slide import Fired, Slide, Span, cut
@@ -43,6 +44,7 @@ class CriticalSlide(Slide):
     """For queries whose partial is a skyline."""
 
     name = "critical"
+    added_columns = (CRITICAL, DIED)
 
     def warm_up(self) -> None:
         """Compile the joins."""
@@ -62,8 +64,9 @@ class CriticalSlide(Slide):
         pane = table.column(PANE).to_numpy()
         critical = table.column(CRITICAL).to_numpy().copy()
         died = table.column(DIED).to_numpy().copy()
+        self._reopen(table, pane, critical, died, span.joined_before)
         self._join(table, pane, critical, died, span.sealed_before)
-        entered, left = self._window_range(pane, critical, died)
+        entered, left = window_range(self._definition.window, pane, critical, died)
         joined = pane < span.sealed_before
         changes = self._definition.emit == "changes"
         # A record is over when its last window has fired; with changes, when the window after that one has.
@@ -72,6 +75,20 @@ class CriticalSlide(Slide):
         answered = joined & (entered <= left)
         emit = self._changes if changes else self._answers
         return emit(table, entered, left, answered, span), state
+
+    def _reopen(
+        self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, joined_before: int
+    ) -> None:
+        """Records that came late into panes joined before: join all panes of their keys again.
+
+        The records that were dropped on the way are not missed: in every window to come, others dominate them.
+        """
+        amended = (pane < joined_before) & (critical == NOT_JOINED)
+        if not amended.any():
+            return
+        codes = key_codes(table, self._definition.keys)
+        again = (pane < joined_before) & np.isin(codes, codes[amended])
+        critical[again], died[again] = NOT_JOINED, STILL_ALIVE
 
     def _join(
         self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, sealed_before: int
@@ -97,14 +114,6 @@ class CriticalSlide(Slide):
         if not big.all():
             own.join_small(groups, ~big)
         critical[rows], died[rows] = own.critical, own.died
-
-    def _window_range(self, pane: Int64Array, critical: Int64Array, died: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """The first and the last window whose answer has the record; first > last for none."""
-        window = self._definition.window
-        step, width = window.panes_per_slide, window.panes_per_window
-        entered = np.maximum(window.first_window(pane), np.floor_divide(critical, step) + 1)
-        left = np.minimum(window.last_window(pane), np.floor_divide(died - width, step))
-        return entered, left
 
     def _state(
         self, table: pa.Table, critical: Int64Array, died: Int64Array, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -157,6 +166,16 @@ class CriticalSlide(Slide):
         order = sort_by(window_id, key_codes(table, self._definition.keys)[rows])
         answer = Grouped(table.take(pa.array(rows[order.rows])), order.groups)
         yield Fired(window_id[order.rows][order.groups.offsets[:-1]], answer, change[order.rows])
+
+
+def window_range(
+    window: WindowSpec, pane: Int64Array, critical: Int64Array, died: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """The first and the last window whose answer has the record; first > last for none."""
+    step, width = window.panes_per_slide, window.panes_per_window
+    entered = np.maximum(window.first_window(pane), np.floor_divide(critical, step) + 1)
+    left = np.minimum(window.last_window(pane), np.floor_divide(died - width, step))
+    return entered, left
 
 
 class _Rows:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from skypane.lateness.future_guard import FUTURE_REASON
-from skypane.lateness.policy import Delays, Lateness
-from skypane.lateness.progress import Progress
+from skypane.lateness.future_guard import FUTURE_REASON, FutureGuard
+from skypane.lateness.policy import Judgement, Observation
+from skypane.lateness.progress import Progress, Seen
+from skypane.lateness.punctuator import Punctuator
 from skypane.model.ledger import Ledger
-from skypane.operators.admission import Frontier, keep_rows, quarantine_rows, times_us
+from skypane.operators.admission import keep_rows, quarantine_rows, times_us
 from skypane.operators.definition import Definition
 from skypane.operators.pane_stats import PaneStats
-from skypane.operators.pane_worker import lift_accepted, rows_by_group, sorted_by_group
+from skypane.operators.pane_worker import lift_accepted, rows_by_group, seen_in, sorted_by_group
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Decision:
     ledger: Ledger
     """This step's records by fate."""
     between_windows: int
+    records_by_pane: Mapping[int, int]
+    """Accepted records of the newest panes."""
     partials: pa.Table | None
     """Partials of the suspects that turned out to be trusted."""
     quarantined: pa.Table | None
@@ -36,11 +40,60 @@ class Decision:
         return rows_by_group(self.partials)
 
 
+@dataclass(frozen=True)
+class _Suspects:
+    """Records too far in the future for one task to judge, judged."""
+
+    t_max_us: int | None
+    trusted: pa.Table | None
+    refused: pa.Table | None
+    refused_us: list[int]
+
+
 def decide(
-    definition: Definition, policy: Lateness, frontier: Frontier, stats: PaneStats, suspects: pa.Table | None
+    definition: Definition,
+    punctuator: Punctuator,
+    before: Progress,
+    stats: PaneStats,
+    suspects: pa.Table | None,
+    judged: Judgement,
+    now_us: int,
 ) -> Decision:
-    """Judge the suspects knowing all tasks, then advance the punctuation. Pure, and blind to task borders."""
-    guard, before = frontier.guard, frontier.progress
+    """Judge the suspects knowing all tasks, then advance the punctuation. Pure, and blind to task borders.
+
+    ``judged`` is about the late records of the step before this one, ``now_us`` when the source cut the batch.
+    """
+    guard = punctuator.guard
+    found = _judge_suspects(definition, guard, before, stats, suspects)
+    records = stats.records
+    partials, between, quarantined = None, 0, None
+    if found.trusted is not None:
+        partials, between = lift_accepted(definition, found.trusted)
+        partials = sorted_by_group(partials)
+        accepted = PaneStats(ledger=Ledger(accepted=found.trusted.num_rows), between_windows=between)
+        stats = PaneStats.merge([stats, replace(accepted, **seen_in(definition, found.trusted))], guard)
+    if found.refused is not None:
+        quarantined = quarantine_rows(found.refused, pa.array([FUTURE_REASON] * found.refused.num_rows))
+        refused = Ledger(quarantined_by_reason={FUTURE_REASON: found.refused.num_rows})
+        stats = PaneStats.merge([stats, PaneStats(ledger=refused)], guard)
+    observation = Observation(
+        records, stats.ledger.late, max_delay_us=stats.max_delay_us, overdue=stats.overdue, judged=judged
+    )
+    seen = Seen(found.t_max_us, observation, found.refused_us, stats.newest_by_partition_us, now_us)
+    return Decision(
+        progress=punctuator.advance(before, seen),
+        ledger=stats.ledger,
+        between_windows=stats.between_windows,
+        records_by_pane=stats.records_by_pane,
+        partials=partials,
+        quarantined=quarantined,
+    )
+
+
+def _judge_suspects(
+    definition: Definition, guard: FutureGuard, before: Progress, stats: PaneStats, suspects: pa.Table | None
+) -> _Suspects:
+    """Trust the suspects that all tasks together speak for."""
     newest = guard.newest((*stats.newest_us, *before.future_evidence_us))
     anchor = guard.anchor(before.t_max_us, newest)
     if anchor is None and newest:
@@ -48,16 +101,12 @@ def decide(
     start = max((t for t in (anchor, stats.trusted_us) if t is not None), default=None)
     times = np.zeros(0, dtype=np.int64) if suspects is None else times_us(suspects.column(definition.time))
     t_max = guard.trusted_until(start, times)
+    if suspects is None:
+        return _Suspects(t_max, None, None, [])
     trusted = times <= t_max if t_max is not None else np.zeros(len(times), dtype=np.bool_)
-    partials, between, refused = None, 0, None
-    if suspects is not None and trusted.any():
-        partials, between = lift_accepted(definition, keep_rows(suspects, trusted))
-        partials = sorted_by_group(partials)
-    if suspects is not None and not trusted.all():
-        rows = keep_rows(suspects, ~trusted)
-        refused = quarantine_rows(rows, pa.array([FUTURE_REASON] * rows.num_rows))
-    refused_count = len(times) - int(trusted.sum())
-    ledger = stats.ledger + Ledger(int(trusted.sum()), 0, {FUTURE_REASON: refused_count} if refused_count else {})
-    delays = Delays(stats.records, stats.max_delay_us)
-    progress = before.advance(policy, guard, t_max, delays, times[~trusted].tolist())
-    return Decision(progress, ledger, stats.between_windows + between, partials, refused)
+    return _Suspects(
+        t_max,
+        keep_rows(suspects, trusted) if trusted.any() else None,
+        keep_rows(suspects, ~trusted) if not trusted.all() else None,
+        times[~trusted].tolist(),
+    )

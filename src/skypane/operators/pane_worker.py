@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.model.columns import GROUP, PANE
 from skypane.model.groups import Int64Array
 from skypane.model.ledger import Ledger
-from skypane.operators.admission import Admission, Frontier, count_reasons, keep_rows
+from skypane.operators.admission import Admission, Frontier, count_panes, count_reasons, keep_rows, times_us
 from skypane.operators.definition import Definition
 from skypane.operators.grouping import combine, key_codes, lift, sort_by
-from skypane.operators.pane_stats import PaneStats
+from skypane.operators.pane_stats import PaneStats, newest_panes
 
 NEVER_US = -(2**63)
 """Older than any time."""
@@ -32,7 +34,8 @@ class PaneOutput:
     """Sorted by key group, so that a range of key groups is a slice; ``None`` if there are none."""
     suspects: pa.Table | None
     """Records too far in the future for this task to judge: the driver, who knows all tasks, decides."""
-    late: Sequence[pa.Table]
+    late: pa.Table | None
+    """Late records, if they are kept, with their pane and sorted by key group."""
     quarantined: Sequence[pa.Table]
     stats: PaneStats
 
@@ -62,6 +65,8 @@ class PaneWorker:
         self._ledger = Ledger()
         self._between_windows = 0
         self._max_delay_us = 0
+        self._overdue: list[DelayHistogram] = []
+        self._seen: list[PaneStats] = []
         self._newest_us: tuple[int, ...] = ()
         self._trusted_us: int | None = None
         self._work_ns = 0
@@ -76,6 +81,7 @@ class PaneWorker:
         if self._keep_quarantined and admitted.quarantined.num_rows:
             self._quarantined.append(admitted.quarantined)
         self._max_delay_us = max(self._max_delay_us, admitted.max_delay_us)
+        self._overdue.append(admitted.overdue)
         if admitted.accepted.num_rows:
             self._pending.append(admitted.accepted)
             self._pending_times.append(admitted.accepted_times_us)
@@ -90,6 +96,7 @@ class PaneWorker:
         self._lift_pending()
         partials = merge_partials(self._definition, self._partials)
         self._work_ns += time.perf_counter_ns() - started
+        seen = PaneStats.merge(self._seen, self._frontier.guard)
         stats = PaneStats(
             ledger=self._ledger,
             between_windows=self._between_windows,
@@ -97,11 +104,15 @@ class PaneWorker:
             newest_us=self._newest_us,
             trusted_us=self._trusted_us,
             max_delay_us=self._max_delay_us,
+            overdue=DelayHistogram.merge(self._overdue),
+            newest_by_partition_us=seen.newest_by_partition_us,
+            records_by_pane=seen.records_by_pane,
             partial_rows_by_group=rows_by_group(partials),
             work_us=self._work_ns // 1_000,
         )
         suspects = pa.concat_tables(self._pending) if self._pending_rows else None
-        return PaneOutput(partials, suspects, self._late, self._quarantined, stats)
+        late = sorted_by_group(pa.concat_tables(self._late)) if self._late else None
+        return PaneOutput(partials, suspects, late, self._quarantined, stats)
 
     def _lift_pending(self) -> None:
         """Lift the pending records that the future guard trusts; fewer than its ``support`` stay pending."""
@@ -114,6 +125,7 @@ class PaneWorker:
             self._pending, self._pending_times = [keep_rows(rows, beyond)], [times[beyond]]
             rows = keep_rows(rows, ~beyond)
         self._ledger += Ledger(accepted=rows.num_rows)
+        self._seen.append(PaneStats(**seen_in(self._definition, rows)))
         partials, between = lift_accepted(self._definition, rows)
         self._between_windows += between
         if partials.num_rows:
@@ -129,15 +141,39 @@ class PaneWorker:
         return NEVER_US if self._trusted_us is None else self._trusted_us
 
 
+def seen_in(definition: Definition, rows: pa.Table) -> dict[str, Any]:
+    """What trusted records say of panes and source partitions: ``records_by_pane`` and ``newest_by_partition_us``."""
+    numbers, counts = count_panes(rows.column(PANE).to_numpy())
+    records_by_pane = newest_panes(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+    newest_us: dict[str, int] = {}
+    if definition.partition is not None and rows.num_rows:
+        encoded = rows.column(definition.partition).combine_chunks().dictionary_encode(null_encoding="encode")
+        newest = np.full(len(encoded.dictionary), NEVER_US, dtype=np.int64)
+        np.maximum.at(newest, encoded.indices.to_numpy(), times_us(rows.column(definition.time)))
+        newest_us = dict(zip(map(str, encoded.dictionary.to_pylist()), newest.tolist(), strict=True))
+    return {"records_by_pane": records_by_pane, "newest_by_partition_us": newest_us}
+
+
 def lift_accepted(definition: Definition, rows: pa.Table) -> tuple[pa.Table, int]:
-    """One partial per key and pane; also how many records fall between hopping windows and so into no partial."""
+    """One partial per key and pane; also how many records fall between hopping windows and so into no partial.
+
+    With ``processing="in_order"`` the records stay as they are: the window stage buffers them and lifts them later.
+    """
     panes = rows.column(PANE).to_numpy()
     in_window = definition.window.in_some_window(panes)
     between = rows.num_rows - int(in_window.sum())
     if between:
         rows, panes = keep_rows(rows, in_window), panes[in_window]
+    if definition.processing == "in_order":
+        return rows, between
+    return lift_rows(definition, rows), between
+
+
+def lift_rows(definition: Definition, rows: pa.Table) -> pa.Table:
+    """One partial per key and pane."""
+    panes = rows.column(PANE).to_numpy()
     order = sort_by(key_codes(rows, definition.keys), panes)
-    return lift(definition.query, rows, order, definition.frame).table, between
+    return lift(definition.query, rows, order, definition.frame).table
 
 
 def merge_partials(definition: Definition, parts: Sequence[pa.Table]) -> pa.Table | None:
@@ -147,6 +183,7 @@ def merge_partials(definition: Definition, parts: Sequence[pa.Table]) -> pa.Tabl
     table = parts[0]
     if len(parts) > 1:
         table = pa.concat_tables(parts)
+    if len(parts) > 1 and definition.processing != "in_order":
         order = sort_by(key_codes(table, definition.keys), table.column(PANE).to_numpy())
         table = combine(definition.query, table, order, definition.frame).table
     return sorted_by_group(table)

@@ -24,6 +24,8 @@ class Span(NamedTuple):
     first: int
     end: int
     sealed_before: int
+    joined_before: int
+    """The panes below this number were sealed by earlier steps."""
 
 
 class Fired(NamedTuple):
@@ -41,6 +43,8 @@ class Slide(ABC):
     """Pure: the state is a table, and every step returns a new one."""
 
     name: ClassVar[str]
+    added_columns: ClassVar[tuple[str, ...]] = ()
+    """The columns that :meth:`enrich` adds."""
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition

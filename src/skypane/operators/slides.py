@@ -43,6 +43,16 @@ def check_slide(definition: Definition) -> None:
         )
 
 
+def check_lateness(definition: Definition) -> None:
+    """Refuse options for late records that cannot be had together."""
+    if definition.processing not in {"out_of_order", "in_order"}:
+        raise OptionError(f"processing={definition.processing!r} must be 'out_of_order' or 'in_order'.")
+    if definition.allowed_lateness_us and definition.emit == "changes":
+        raise OptionError(
+            "allowed_lateness= corrects whole answers, but emit='changes' emits differences. Use emit='full'."
+        )
+
+
 def slide_for(definition: Definition) -> Slide:
     """The strategy of a query."""
     name = default_slide(definition) if definition.slide == "auto" else definition.slide

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from skypane.model.columns import CHANGE, GROUP, PANE, PREFIX, WINDOW
+from skypane.model.columns import CHANGE, GROUP, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.groups import Groups, Int64Array
 from skypane.operators.definition import Definition
 from skypane.operators.grouping import Order, key_codes, lift, sort_by, with_frame
+from skypane.operators.judge import judge
 from skypane.operators.pane_merge import merge_panes
 from skypane.operators.pane_worker import sorted_by_group
+from skypane.operators.revisions import revise
 from skypane.operators.slide import Fired, Span
 from skypane.operators.slides import slide_for
 
@@ -30,12 +32,28 @@ _LONG_AGO = -(2**62)
 
 
 @dataclass(frozen=True)
+class Past:
+    """What is kept of sealed panes, as far as this step's late records need it."""
+
+    panes: pa.Table | None = None
+    """Partial rows of sealed panes; a pane may have rows of several steps."""
+    revisions: pa.Table | None = None
+    """Which windows were answered again, and how often."""
+
+
+@dataclass(frozen=True)
 class Advance:
     """What a step leaves and emits."""
 
     state: pa.Table | None
     answers: Sequence[pa.Table] = ()
     """Result rows; windows of one key in order."""
+    past: Past = field(default_factory=Past)
+    """What this step adds to the past."""
+    harmful: pa.Array | None = None
+    """For each late record, whether it would have changed an answer; null if it is too old to tell."""
+    revised: int = 0
+    """How many (key, window) answers were corrected."""
     windows: int = 0
     """How many (key, window) answers, or changed answers, there are."""
     open_panes: int = 0
@@ -53,20 +71,72 @@ class WindowWorker:
         self._time_type = pa.timestamp("us", definition.time_zone)
 
     def advance(
-        self, state: pa.Table | None, partials: Sequence[pa.Table], before_us: int | None, after_us: int | None
+        self,
+        state: pa.Table | None,
+        partials: Sequence[pa.Table],
+        before_us: int | None,
+        after_us: int | None,
+        past: Past | None = None,
+        late: pa.Table | None = None,
     ) -> Advance:
-        """Take in the step's partials and move the punctuation from ``before_us`` to ``after_us``."""
+        """Take in the step's partials, move the punctuation from ``before_us`` to ``after_us``, judge late records."""
+        past = past or Past()
         parts = [self._slide.enrich(part) for part in (state, *partials) if part is not None and part.num_rows]
         if not parts:
-            return Advance(None)
+            return Advance(None, harmful=self._judge(late, past, None, before_us))
         panes = merge_panes(self._definition, parts)
+        harmful = self._judge(late, past, panes.table, before_us)
         if after_us is None:
-            return self._kept(panes.table, [])
+            return replace(self._kept(panes.table, []), harmful=harmful)
         window = self._definition.window
-        first = _LONG_AGO if before_us is None else window.closed_before(before_us)
-        span = Span(first, window.closed_before(after_us), window.sealed_before(after_us))
+        first, joined = _LONG_AGO, _LONG_AGO
+        if before_us is not None:
+            first, joined = window.closed_before(before_us), window.sealed_before(before_us)
+        span = Span(first, window.closed_before(after_us), window.sealed_before(after_us), joined)
+        amended = self._amended(partials, span)
+        sealed = self._newly_sealed(panes.table, amended, span)
+        revised = None if amended is None else revise(self._definition, amended, past.panes, past.revisions, first)
         fired, kept = self._slide.fire(panes, span)
-        return self._kept(kept, list(fired))
+        advance = self._kept(kept, list(fired))
+        if revised is not None:
+            answers = [*advance.answers, self._result(revised.answers, revised.numbers)]
+            advance = replace(advance, answers=answers, revised=len(revised.numbers))
+        log = None if revised is None else sorted_by_group(revised.log)
+        return replace(advance, past=Past(sealed, log), harmful=harmful)
+
+    def _judge(
+        self, late: pa.Table | None, past: Past, live: pa.Table | None, before_us: int | None
+    ) -> pa.Array | None:
+        """Judge the late records by the sealed panes of the past and the open ones."""
+        if late is None or before_us is None:
+            return None
+        window = self._definition.window
+        known: list[pa.Table] = []
+        selective = self._definition.query.properties.selective
+        if past.panes is not None and selective:
+            known.append(past.panes)
+        if live is not None and selective:
+            is_open = live.column(PANE).to_numpy() >= window.sealed_before(before_us)
+            known.append(live.filter(pa.array(is_open)))
+        known = [rows.select(late.column_names) for rows in known]
+        judged_from = window.sealed_before(before_us - self._definition.harm_horizon_us)
+        return judge(self._definition, late, pa.concat_tables(known) if known else None, judged_from)
+
+    def _amended(self, partials: Sequence[pa.Table], span: Span) -> pa.Table | None:
+        """This step's partials for panes that earlier steps have sealed."""
+        found = [part.filter(pa.array(part.column(PANE).to_numpy() < span.joined_before)) for part in partials]
+        found = [part for part in found if part.num_rows]
+        return pa.concat_tables(found) if found else None
+
+    def _newly_sealed(self, panes: pa.Table, amended: pa.Table | None, span: Span) -> pa.Table | None:
+        """The rows to add to the past: of the panes that this step seals, and late ones of those sealed before."""
+        if not self._definition.retention_us:
+            return None
+        pane = panes.column(PANE).to_numpy()
+        sealed = panes.filter(pa.array((pane >= span.joined_before) & (pane < span.sealed_before)))
+        names = [name for name in panes.column_names if name not in self._slide.added_columns]
+        parts = [part.select(names) for part in (sealed, amended) if part is not None and part.num_rows]
+        return sorted_by_group(pa.concat_tables(parts)) if parts else None
 
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """The schema of the answers to records of some schema."""
@@ -102,11 +172,14 @@ class WindowWorker:
                 rows_by_end[end_us] += rows
         return sorted(rows_by_end.items())[-LAST_WINDOWS:]
 
-    def _result(self, fired: Fired) -> pa.Table:
+    def _result(self, fired: Fired, revisions: Int64Array | None = None) -> pa.Table:
         """Keys, window, then the rest, without internal columns."""
         table, groups = fired.answer
         window = self._window_column(fired.window_ids[groups.row_ids()])
         lead = {key: table.column(key) for key in self._definition.keys} | {WINDOW: window}
+        if self._definition.allowed_lateness_us:
+            numbers = np.zeros(table.num_rows) if revisions is None else revisions[groups.row_ids()]
+            lead[REVISION] = pa.array(numbers.astype(np.int32))
         if fired.changes is not None:
             lead[CHANGE] = pa.array(fired.changes)
         rest = {name: table.column(name) for name in table.column_names if not name.startswith(PREFIX)}

@@ -12,12 +12,13 @@ checkpoint/
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
 from skypane.lateness.progress import Progress
@@ -26,7 +27,7 @@ from skypane.spark.failpoints import reach
 from skypane.spark.files import read_json, write_json
 from skypane.spark.manifest import Manifest, StepKind
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _KEEP = 2
 _REMEDY = "Restore it from a backup, or start over with a new checkpoint folder."
 
@@ -40,6 +41,13 @@ def local_path(path: str | os.PathLike[str], option: str) -> Path:
             f"(a local disk in embedded mode, a shared mount on a cluster), not {parsed.scheme}://."
         )
     return Path(parsed.path if parsed.scheme == "file" else os.fspath(path)).expanduser().absolute()
+
+
+class Intent(NamedTuple):
+    """A step that the clock decided, and when."""
+
+    kind: StepKind
+    now_us: int
 
 
 class Checkpoint:
@@ -81,22 +89,29 @@ class Checkpoint:
         """A fresh folder for the files of one attempt of a step."""
         return Path(tempfile.mkdtemp(prefix=f"{step:010d}-", dir=self._scratch))
 
-    def log_intent(self, step: int, kind: StepKind) -> None:
+    def log_intent(self, step: int, intent: Intent) -> None:
         """Remember a step that no source batch will repeat, before any of its effects can be seen."""
-        write_json(self._intent, {"version": FORMAT_VERSION, "step": step, "kind": kind})
+        write_json(self._intent, {"version": FORMAT_VERSION, "step": step, **intent._asdict()})
 
-    def pending_intent(self, manifest: Manifest) -> StepKind | None:
-        """The kind of the step that was decided but not committed before a crash, if any."""
+    def pending_intent(self, manifest: Manifest) -> Intent | None:
+        """The step that was decided but not committed before a crash, if any."""
         if not self._intent.exists():
             return None
         intent = read_json(self._intent, _REMEDY)
         self._check_version(intent, self._intent)
-        kind: StepKind = intent["kind"]
-        return kind if intent["step"] == manifest.step + 1 else None
+        return Intent(intent["kind"], intent["now_us"]) if intent["step"] == manifest.step + 1 else None
 
     def pending_batch(self) -> bool:
         """Whether Spark will repeat a batch that it planned but did not commit."""
         return _newest_id(self.spark / "offsets") > _newest_id(self.spark / "commits")
+
+    def batch_time_us(self, batch_id: int) -> int:
+        """When Spark planned the batch, from its offset log: the same however often the batch is repeated."""
+        path = self.spark / "offsets" / str(batch_id)
+        for line in path.read_text().splitlines():
+            if "batchTimestampMs" in line:
+                return int(json.loads(line)["batchTimestampMs"]) * 1_000
+        raise CheckpointError(f"The file {path} does not say when Spark planned the batch. {_REMEDY}")
 
     def commit(self, manifest: Manifest) -> None:
         """Make the step the one to continue from, atomically."""
@@ -157,11 +172,11 @@ class Checkpoint:
         self._collect_state(manifest)
 
     def _collect_state(self, manifest: Manifest) -> None:
-        needed = {part.file.name for part in manifest.state}
+        needed = set(manifest.files)
         if manifest.step > 1:
             previous = self._manifests / f"{manifest.step - 1:010d}.json"
             if previous.exists():
-                needed |= {part.file.name for part in self._read(previous).state}
+                needed |= self._read(previous).files
         for path in self.state.iterdir():
             if path.name not in needed:
                 path.unlink(missing_ok=True)

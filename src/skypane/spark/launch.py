@@ -17,17 +17,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import DoubleType, FloatType, NumericType
 
-from skypane.lateness.future_guard import FutureGuard
-from skypane.lateness.policy import Lateness
-from skypane.lateness.progress import Progress
+from skypane.lateness.punctuator import Punctuator
 from skypane.model.columns import GROUP, ID, KEY_GROUPS, PREFIX
 from skypane.model.durations import format_duration_us, parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
-from skypane.operators.admission import DELAY, PUNCTUATION, REASON
+from skypane.operators.admission import DELAY, HARMFUL, PUNCTUATION, REASON
 from skypane.operators.definition import Definition
+from skypane.operators.judge import warm_judge
 from skypane.operators.slides import slide_for
 from skypane.operators.window_worker import WindowWorker
 from skypane.queries.base import Expression, Query
+from skypane.queries.dominance import DominanceQuery
 from skypane.spark.checkpoint import Checkpoint, local_path
 from skypane.spark.query import RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
@@ -48,7 +48,7 @@ class LaunchOptions:
     """A processing-time interval; ``None`` processes what is available now and ends."""
     flush: bool
     idle_timeout_us: int | None
-    guard: FutureGuard
+    punctuator: Punctuator
     settings: Settings
     name: str | None
 
@@ -118,7 +118,7 @@ def check_reserved(names: Sequence[str]) -> None:
             raise SchemaError(f"Column {name!r}: names that start with {PREFIX!r} are reserved. Rename it.")
 
 
-def launch(df: DataFrame, definition: Definition, policy: Lateness, options: LaunchOptions) -> RunningQuery:
+def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
     """Check the query against the records, open checkpoint and sinks, start."""
     if not df.isStreaming:
         raise OptionError(
@@ -138,13 +138,15 @@ def launch(df: DataFrame, definition: Definition, policy: Lateness, options: Lau
     definition = replace(definition, time_zone=records.field(definition.time).type.tz)
     definition.query.warm_up()
     slide_for(definition).warm_up()
+    if definition.judges_late and isinstance(definition.query, DominanceQuery):
+        warm_judge()
 
     temporary = None
     if options.checkpoint is None:
         temporary = Path(tempfile.mkdtemp(prefix="skypane-checkpoint-"))
     checkpoint = Checkpoint(temporary or local_path(options.checkpoint or "", "checkpoint"))
     try:
-        return _start(prepared, records, definition, policy, options, checkpoint, temporary)
+        return _start(prepared, records, definition, options, checkpoint, temporary)
     except BaseException as error:
         # Nobody will end this run, so whoever tries again must find the folder free.
         checkpoint.close()
@@ -159,13 +161,12 @@ def _start(
     prepared: DataFrame,
     records: pa.Schema,
     definition: Definition,
-    policy: Lateness,
     options: LaunchOptions,
     checkpoint: Checkpoint,
     temporary: Path | None,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    manifest = checkpoint.open(_fingerprint(definition, records), Progress.start(policy))
+    manifest = checkpoint.open(_fingerprint(definition, records), options.punctuator.start())
     spark = prepared.sparkSession
     results = Output(options.sink, WindowWorker(definition).result_schema(arrow_schema(prepared)))
     late = Output(options.late, _late_schema(definition, records)) if options.late else None
@@ -175,15 +176,16 @@ def _start(
     for output in (results, late, quarantine):
         if output is not None:
             output.sink.continue_from(manifest.step)
+            output.sink.identify(definition.keys)
             output.sink.open(spark, output.schema)
     driver = StepDriver(
-        spark, definition, policy, options.guard, checkpoint, manifest, results, late, quarantine, options.settings
+        spark, definition, options.punctuator, checkpoint, manifest, results, late, quarantine, options.settings
     )
     idle_us = None if options.trigger is None else options.idle_timeout_us
     query = RunningQuery(
         driver,
         checkpoint,
-        explain(definition, policy, options),
+        explain(definition, options),
         flush=options.flush and options.trigger is None,
         idle_timeout_s=None if idle_us is None else idle_us / 1e6,
         temporary=temporary,
@@ -214,7 +216,7 @@ def _check_places(options: LaunchOptions) -> None:
 def _check_added_names(definition: Definition, names: Sequence[str], options: LaunchOptions) -> None:
     """Spark's column names do not tell cases apart, and no table can have a name twice."""
     taken = {name.lower(): name for name in names}
-    late = (DELAY, PUNCTUATION) if options.late else ()
+    late = (DELAY, PUNCTUATION, HARMFUL) if options.late else ()
     quarantine = (REASON,) if options.quarantine else ()
     for added, where in (*((name, "late") for name in late), *((name, "quarantined") for name in quarantine)):
         if added in taken:
@@ -228,9 +230,9 @@ def _check_added_names(definition: Definition, names: Sequence[str], options: La
             raise OptionError(f"An aggregate cannot be called {key!r}: the key has that name. Choose another.")
 
 
-def explain(definition: Definition, policy: Lateness, options: LaunchOptions) -> str:
+def explain(definition: Definition, options: LaunchOptions) -> str:
     """The data path of a query, in words."""
-    window, guard = definition.window, options.guard
+    window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
     what = ", ".join(f"{name}={value}" for name, value in definition.query.describe().items() if name != "type")
     key = ", ".join(definition.keys) or "none (one answer per window)"
     wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items() if name != "policy")
@@ -238,13 +240,16 @@ def explain(definition: Definition, policy: Lateness, options: LaunchOptions) ->
     pace = "what is available now, then end" if options.trigger is None else f"a step every {options.trigger}"
     panes = f"{window.panes_per_window} panes of {format_duration_us(window.pane_us)} each"
     settings = options.settings
+    in_order = definition.processing == "in_order"
+    keeps = "hands records over, to be buffered" if in_order else "keeps one partial per key and pane"
     lines = [
         f"query         {definition.query.kind}: {what}",
         f"windows       {window}, by {definition.time}; {panes}",
         f"key           {key}",
         f"lateness      {policy.describe()['policy']}: {wait}; future guard: {future}, or {guard.support} records",
+        *_explain_lateness(definition, options),
         f"pace          {pace}",
-        "pane stage    one task per source partition; keeps one partial per key and pane",
+        f"pane stage    one task per source partition; {keeps}",
         f"window stage  up to {settings.degree} tasks by key group; in the driver below {settings.inline_rows:,} rows",
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
@@ -252,6 +257,20 @@ def explain(definition: Definition, policy: Lateness, options: LaunchOptions) ->
         f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
     ]
     return "\n".join(lines)
+
+
+def _explain_lateness(definition: Definition, options: LaunchOptions) -> list[str]:
+    """What happens to records that come late, as far as it is not the usual."""
+    lines = []
+    if options.punctuator.sources is not None:
+        lines.append(f"partitions    {options.punctuator.sources.describe()}")
+    if definition.allowed_lateness_us:
+        allowed = format_duration_us(definition.allowed_lateness_us)
+        lines.append(f"revisions     records up to {allowed} late correct the answers of their windows")
+    if definition.judges_late:
+        horizon = format_duration_us(definition.harm_horizon_us)
+        lines.append(f"harm          late records are judged, up to {horizon} after their pane was sealed")
+    return lines
 
 
 def _fingerprint(definition: Definition, records: pa.Schema) -> Mapping[str, Any]:
@@ -267,9 +286,8 @@ def _type_name(kind: pa.DataType) -> str:
 
 
 def _late_schema(definition: Definition, records: pa.Schema) -> pa.Schema:
-    return records.append(pa.field(DELAY, pa.duration("us"))).append(
-        pa.field(PUNCTUATION, pa.timestamp("us", definition.time_zone))
-    )
+    punctuation = pa.field(PUNCTUATION, pa.timestamp("us", definition.time_zone))
+    return pa.schema([*records, pa.field(DELAY, pa.duration("us")), punctuation, pa.field(HARMFUL, pa.bool_())])
 
 
 def quoted(name: str) -> Column:

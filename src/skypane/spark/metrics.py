@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from skypane.lateness.policy import Judgement
 from skypane.model.ledger import Ledger
 
 
@@ -18,8 +19,12 @@ class StepMetrics:
     kind: str
     records: int
     late: int
+    harmful: int | None
+    """Late records that would have changed an answer; ``None`` where nobody asks."""
     quarantined: int
     windows: int
+    revised: int
+    """How many (key, window) answers were corrected."""
     last_windows: tuple[tuple[int, int], ...]
     """End (microseconds) and answer rows, over all keys, of the newest windows that this step emitted."""
     rows_emitted: int
@@ -27,9 +32,19 @@ class StepMetrics:
     state_rows: int
     state_bytes: int
     partial_rows: int
+    past_rows: int
+    """Rows of sealed panes that are kept for late records."""
     t_max_us: int | None
+    front_us: int | None
+    """The time that the punctuation stays behind, by the slack."""
     punctuation_us: int | None
     slack_us: int
+    pane_latency_ms: float | None
+    """From the first to the last batch of a pane; a mean over the panes that this step sealed."""
+    closing_lag_ms: float | None
+    """From the last batch of a pane to this step, which sealed it."""
+    window_latency_ms: float | None
+    """From the first batch of a window to this step, which answered it."""
     pane_tasks: int
     window_tasks: int
     window_inline: bool
@@ -41,19 +56,14 @@ class StepMetrics:
     committed_at: float
     """Seconds of a clock that only goes forward."""
 
-    @property
-    def closing_lag_us(self) -> int | None:
-        """How far the punctuation is behind the newest time."""
-        if self.t_max_us is None or self.punctuation_us is None:
-            return None
-        return self.t_max_us - self.punctuation_us
-
 
 @dataclass(frozen=True)
 class Metrics:
     """A query so far: the totals since its checkpoint began, and the last steps of this run."""
 
     ledger: Ledger
+    judged: Judgement
+    """Late records that were judged, and those of them that would have changed an answer."""
     windows: int
     steps: int
     last: StepMetrics | None
@@ -69,6 +79,7 @@ class Metrics:
         return {
             "ledger": self.ledger.to_json(),
             "delivered": self.delivered,
+            "judged": asdict(self.judged),
             "windows": self.windows,
             "steps": self.steps,
             "last": asdict(self.last) if self.last else None,

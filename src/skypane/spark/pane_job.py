@@ -31,7 +31,8 @@ class PaneJob:
     definition: Definition
     frontier: Frontier
     scratch: str
-    late: RowWriter | None
+    keep_late: bool
+    """Whether late records go on to the window stage, to be judged."""
     quarantine: RowWriter | None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> PaneTaskResult:
@@ -39,7 +40,7 @@ class PaneJob:
         worker = PaneWorker(
             self.definition,
             self.frontier,
-            keep_late=self.late is not None,
+            keep_late=self.keep_late,
             keep_quarantined=self.quarantine is not None,
         )
         for batch in batches:
@@ -50,7 +51,7 @@ class PaneJob:
             stats=output.stats,
             partials=_write(scratch, [output.partials]),
             suspects=_write(scratch, [output.suspects]),
-            late=_write(self.late, output.late),
+            late=_write(scratch, [output.late]),
             quarantined=_write(self.quarantine, output.quarantined),
         )
 

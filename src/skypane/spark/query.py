@@ -65,7 +65,8 @@ class RunningQuery:
     def metrics(self) -> Metrics:
         """Totals since the checkpoint began, and the last step."""
         manifest, recent = self._driver.manifest, self._driver.log.recent()
-        return Metrics(manifest.ledger, manifest.windows, manifest.step, recent[-1] if recent else None, recent)
+        last = recent[-1] if recent else None
+        return Metrics(manifest.ledger, manifest.judged_so_far, manifest.windows, manifest.step, last, recent)
 
     def explain(self) -> str:
         """What the query does, stage by stage."""

@@ -9,30 +9,32 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.lateness.future_guard import FutureGuard
-from skypane.lateness.policy import Lateness
+from skypane.lateness.policy import Judgement
 from skypane.lateness.progress import Progress
+from skypane.lateness.punctuator import Punctuator
 from skypane.model.errors import CheckpointError
 from skypane.model.ledger import Ledger
 from skypane.operators.admission import Frontier
 from skypane.operators.decision import decide
 from skypane.operators.definition import Definition
-from skypane.operators.pane_stats import PaneStats
+from skypane.operators.latency import Latencies
+from skypane.operators.pane_stats import PaneStats, added
 from skypane.operators.window_worker import LAST_WINDOWS
 from skypane.scheduling.ranges import balanced_ranges
-from skypane.spark.checkpoint import Checkpoint
+from skypane.spark.checkpoint import Checkpoint, Intent
 from skypane.spark.failpoints import reach
-from skypane.spark.manifest import Manifest, StatePart, StepKind
+from skypane.spark.manifest import Manifest, PastPart, StatePart, StepKind
 from skypane.spark.metrics import MetricsLog, StepMetrics
 from skypane.spark.pane_job import PaneJob, read_all, run_pane_job
+from skypane.spark.past import tidy_past
 from skypane.spark.sinks.base import Sink, StepRows
 from skypane.spark.window_job import WindowJob, WindowTaskResult, run_window_job
 from skypane.spark.writers import ArrowWriter, Written
@@ -62,11 +64,14 @@ class _PaneStage:
 
     progress: Progress
     ledger: Ledger
-    partials: Sequence[Written]
-    late: Sequence[Written]
-    quarantined: Sequence[Written]
-    rows_by_group: dict[int, int]
-    tasks: int
+    now_us: int
+    """When the source cut the batch, or the clock decided the step."""
+    partials: Sequence[Written] = ()
+    late: Sequence[Written] = ()
+    quarantined: Sequence[Written] = ()
+    rows_by_group: Mapping[int, int] = field(default_factory=dict)
+    records_by_pane: Mapping[int, int] = field(default_factory=dict)
+    tasks: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,12 @@ class _WindowStage:
     """What the window stage leaves: the new state, and the answers in files."""
 
     state: tuple[StatePart, ...]
+    past: tuple[PastPart, ...] = ()
     answers: Sequence[Written] = ()
+    late: Sequence[Written] = ()
+    judged: Judgement = field(default_factory=Judgement)
     windows: int = 0
+    revised: int = 0
     last_windows: Sequence[tuple[int, int]] = ()
     tasks: int = 0
     inline: bool = True
@@ -88,8 +97,7 @@ class StepDriver:
         self,
         spark: SparkSession,
         definition: Definition,
-        policy: Lateness,
-        guard: FutureGuard,
+        punctuator: Punctuator,
         checkpoint: Checkpoint,
         manifest: Manifest,
         results: Output,
@@ -101,8 +109,7 @@ class StepDriver:
         self.log = MetricsLog()
         self._spark = spark
         self._definition = definition
-        self._policy = policy
-        self._guard = guard
+        self._punctuator = punctuator
         self._checkpoint = checkpoint
         self._results = results
         self._late = late
@@ -119,24 +126,27 @@ class StepDriver:
                 f"{self.manifest.batch_id} only: its manifests and Spark's own files do not belong together. "
                 "Restore both from one backup, or start over with a new checkpoint folder."
             )
-        self._step("batch", batch_id, lambda scratch: self._pane_stage(df, scratch))
+        self._step("batch", batch_id, lambda scratch: self._pane_stage(df, batch_id, scratch))
 
-    def finish(self, kind: StepKind, *, resumed: bool = False) -> None:
+    def finish(self, kind: StepKind) -> None:
         """Close and emit all open windows, because the stream has ended or is idle."""
-        progress = self.manifest.progress.finish(self._definition.window)
-        if progress == self.manifest.progress and not resumed:
+        if not self.has_open_windows():
             return
-        if not resumed:
-            # No batch of the source will repeat this step, so it has to be remembered before it shows any effect.
-            self._checkpoint.log_intent(self.manifest.step + 1, kind)
-            reach("intent.logged")
-        self._step(kind, self.manifest.batch_id, lambda _: _PaneStage(progress, Ledger(), (), (), (), {}, 0))
+        # No batch of the source will repeat this step, so it has to be remembered before it shows any effect.
+        intent = Intent(kind, time.time_ns() // 1_000)
+        self._checkpoint.log_intent(self.manifest.step + 1, intent)
+        reach("intent.logged")
+        self._carry_out(intent)
 
     def resume(self) -> None:
         """Repeat a step that the clock decided before a crash."""
-        kind = self._checkpoint.pending_intent(self.manifest)
-        if kind is not None:
-            self.finish(kind, resumed=True)
+        intent = self._checkpoint.pending_intent(self.manifest)
+        if intent is not None:
+            self._carry_out(intent)
+
+    def _carry_out(self, intent: Intent) -> None:
+        progress = self.manifest.progress.finish(self._definition.window)
+        self._step(intent.kind, self.manifest.batch_id, lambda _: _PaneStage(progress, Ledger(), intent.now_us))
 
     def has_open_windows(self) -> bool:
         """Whether some window has records but no answer yet."""
@@ -156,8 +166,15 @@ class StepDriver:
             windows = self._window_stage(step, panes, scratch)
             reach("windows.done")
             clock.append(time.perf_counter())
-            self._publish(step, panes, windows.answers)
+            self._publish(step, panes, windows)
             clock.append(time.perf_counter())
+            pane_clock, latencies = before.clock.advance(
+                self._definition.window,
+                panes.records_by_pane,
+                panes.now_us,
+                before.progress.punctuation_us,
+                panes.progress.punctuation_us,
+            )
             manifest = Manifest(
                 step=step,
                 batch_id=batch_id,
@@ -166,6 +183,10 @@ class StepDriver:
                 ledger=before.ledger + panes.ledger,
                 windows=before.windows + windows.windows,
                 state=windows.state,
+                past=windows.past,
+                judged=windows.judged,
+                judged_so_far=before.judged_so_far + windows.judged,
+                clock=pane_clock,
             )
             self._checkpoint.commit(manifest)
             self.manifest = manifest
@@ -174,63 +195,75 @@ class StepDriver:
             clock.append(time.perf_counter())
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        self.log.add(self._metrics(manifest, panes, windows, clock))
+        self.log.add(self._metrics(manifest, panes, windows, latencies, clock))
 
-    def _pane_stage(self, df: DataFrame, scratch: Path) -> _PaneStage:
+    def _pane_stage(self, df: DataFrame, batch_id: int, scratch: Path) -> _PaneStage:
         """Run the pane job and decide what its statistics mean."""
-        frontier = Frontier(self.manifest.progress, self._guard)
-        late_writer = self._late.sink.writer(scratch) if self._late else None
+        before, guard = self.manifest.progress, self._punctuator.guard
         quarantine_writer = self._quarantine.sink.writer(scratch) if self._quarantine else None
-        job = PaneJob(self._definition, frontier, str(scratch), late_writer, quarantine_writer)
+        frontier = Frontier(before.for_workers(), guard)
+        job = PaneJob(self._definition, frontier, str(scratch), self._judges_late, quarantine_writer)
         tasks = run_pane_job(job, df)
-        stats = PaneStats.merge([task.stats for task in tasks], self._guard)
-        decision = decide(self._definition, self._policy, frontier, stats, read_all([task.suspects for task in tasks]))
+        stats = PaneStats.merge([task.stats for task in tasks], guard)
+        suspects = read_all([task.suspects for task in tasks])
+        now_us = self._checkpoint.batch_time_us(batch_id)
+        decision = decide(self._definition, self._punctuator, before, stats, suspects, self.manifest.judged, now_us)
         partials = [task.partials for task in tasks]
-        rows_by_group = dict(stats.partial_rows_by_group)
         if decision.partials is not None:
             partials.append(ArrowWriter(str(scratch)).write([decision.partials]))
-            for group, rows in decision.partial_rows_by_group.items():
-                rows_by_group[group] = rows_by_group.get(group, 0) + rows
         quarantined = [task.quarantined for task in tasks]
         if decision.quarantined is not None and quarantine_writer is not None:
             quarantined.append(quarantine_writer.write([decision.quarantined]))
         return _PaneStage(
             decision.progress,
             decision.ledger,
+            now_us,
             _present(partials),
             _present([task.late for task in tasks]),
             _present(quarantined),
-            rows_by_group,
+            added([stats.partial_rows_by_group, decision.partial_rows_by_group]),
+            decision.records_by_pane,
             len(tasks),
         )
 
+    @property
+    def _judges_late(self) -> bool:
+        """Late records are looked at where someone wants them, or wants to know what they would have changed."""
+        return self._late is not None or self._definition.judges_late
+
     def _window_stage(self, step: int, panes: _PaneStage, scratch: Path) -> _WindowStage:
         """Run the window job where it is cheapest, or not at all if it would change nothing."""
-        before, after = self.manifest.progress.punctuation_us, panes.progress.punctuation_us
-        if not panes.partials and (not self.manifest.state or not self._closes_windows(before, after)):
-            return _WindowStage(self.manifest.state)
-        rows = dict(panes.rows_by_group)
-        for part in self.manifest.state:
-            for group, count in part.rows_by_group.items():
-                rows[group] = rows.get(group, 0) + count
+        before, after_us = self.manifest.progress, panes.progress.punctuation_us
+        idle = not self.manifest.state or not self._closes_windows(before.punctuation_us, after_us)
+        if not panes.partials and not panes.late and idle:
+            return _WindowStage(self.manifest.state, self.manifest.past)
+        rows = added([panes.rows_by_group, *(part.rows_by_group for part in self.manifest.state)])
         job = WindowJob(
             definition=self._definition,
             step=step,
-            before_us=before,
-            after_us=after,
+            before=before.for_workers(),
+            after_us=after_us,
             ranges=balanced_ranges(rows, self._settings.degree),
             state=self.manifest.state,
+            past=self.manifest.past,
             partials=panes.partials,
+            late_records=panes.late,
             state_folder=str(self._checkpoint.state),
             answers=self._results.sink.writer(scratch),
             answer_schema=self._results.schema,
+            late=self._late.sink.writer(scratch) if self._late else None,
         )
         inline = sum(rows.values()) <= self._settings.inline_rows
         results = run_window_job(job, self._spark, inline=inline)
+        past = [*self.manifest.past, *(part for result in results for part in result.past)]
         return _WindowStage(
-            state=tuple(result.state for result in results if result.state is not None),
+            state=tuple(part for result in results for part in result.state),
+            past=tidy_past(self._checkpoint.state, step, self._definition, past, after_us),
             answers=_present([result.answers for result in results]),
+            late=_present([result.late for result in results]),
+            judged=sum((result.judged for result in results), Judgement()),
             windows=sum(result.windows for result in results),
+            revised=sum(result.revised for result in results),
             last_windows=_newest_windows(results),
             tasks=len(results),
             inline=inline,
@@ -242,18 +275,23 @@ class StepDriver:
             before_us is None or window.closed_before(after_us) > window.closed_before(before_us)
         )
 
-    def _publish(self, step: int, panes: _PaneStage, answers: Sequence[Written]) -> None:
-        self._results.sink.publish(step, StepRows(self._spark, self._results.schema, answers))
+    def _publish(self, step: int, panes: _PaneStage, windows: _WindowStage) -> None:
+        self._results.sink.publish(step, StepRows(self._spark, self._results.schema, windows.answers))
         reach("results.published")
         if self._late:
-            self._late.sink.publish(step, StepRows(self._spark, self._late.schema, panes.late))
+            self._late.sink.publish(step, StepRows(self._spark, self._late.schema, windows.late))
             reach("late.published")
         if self._quarantine:
             self._quarantine.sink.publish(step, StepRows(self._spark, self._quarantine.schema, panes.quarantined))
             reach("quarantine.published")
 
     def _metrics(
-        self, manifest: Manifest, panes: _PaneStage, windows: _WindowStage, clock: Sequence[float]
+        self,
+        manifest: Manifest,
+        panes: _PaneStage,
+        windows: _WindowStage,
+        latencies: Latencies,
+        clock: Sequence[float],
     ) -> StepMetrics:
         pane_ms, window_ms, sink_ms, commit_ms = (np.diff(clock) * 1e3).round(2).tolist()
         return StepMetrics(
@@ -262,17 +300,24 @@ class StepDriver:
             kind=manifest.kind,
             records=panes.ledger.delivered,
             late=panes.ledger.late,
+            harmful=windows.judged.harmful if self._judges_late else None,
             quarantined=panes.ledger.quarantined,
             windows=windows.windows,
+            revised=windows.revised,
             last_windows=tuple(windows.last_windows),
             rows_emitted=sum(file.rows for file in windows.answers),
             open_panes=sum(part.panes for part in manifest.state),
             state_rows=sum(part.file.rows for part in manifest.state),
             state_bytes=sum(part.file.bytes for part in manifest.state),
             partial_rows=sum(file.rows for file in panes.partials),
+            past_rows=sum(part.file.rows for part in manifest.past),
             t_max_us=manifest.progress.t_max_us,
+            front_us=manifest.progress.front_us,
             punctuation_us=manifest.progress.punctuation_us,
-            slack_us=self._policy.slack_us(manifest.progress.policy_state),
+            slack_us=self._punctuator.policy.slack_us(manifest.progress.policy_state),
+            pane_latency_ms=latencies.pane_ms,
+            closing_lag_ms=latencies.closing_lag_ms,
+            window_latency_ms=latencies.window_ms,
             pane_tasks=panes.tasks,
             window_tasks=windows.tasks,
             window_inline=windows.inline,

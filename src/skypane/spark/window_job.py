@@ -6,19 +6,24 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from skypane.lateness.policy import Judgement
+from skypane.lateness.progress import Progress
 from skypane.operators.definition import Definition
+from skypane.operators.history import PaneRange
 from skypane.operators.pane_worker import rows_by_group
-from skypane.operators.window_worker import WindowWorker
+from skypane.operators.window_task import WindowInputs, run_window_task
+from skypane.operators.window_worker import Past
 from skypane.scheduling.ranges import GroupRange
 from skypane.spark.files import FileRef, map_table, read_table, write_table
-from skypane.spark.manifest import StatePart
+from skypane.spark.manifest import PartKind, PastPart, StatePart
+from skypane.spark.past import load_past, store_past
 from skypane.spark.writers import RowWriter, Written
 
 _CACHED_FILES = 4
@@ -28,18 +33,26 @@ _CACHED_FILES = 4
 class WindowTaskResult:
     """What one task left behind."""
 
-    state: StatePart | None
+    state: Sequence[StatePart]
+    past: Sequence[PastPart]
     answers: Written | None
+    late: Written | None
+    judged: Judgement
     windows: int
+    revised: int
     last_windows: Sequence[tuple[int, int]]
     work_us: int
 
     def to_json(self) -> str:
         """One line of text."""
         body = {
-            "state": self.state.to_json() if self.state else None,
+            "state": [part.to_json() for part in self.state],
+            "past": [part.to_json() for part in self.past],
             "answers": self.answers,
+            "late": self.late,
+            "judged": [self.judged.late, self.judged.harmful],
             "windows": self.windows,
+            "revised": self.revised,
             "last_windows": self.last_windows,
             "work_us": self.work_us,
         }
@@ -50,9 +63,13 @@ class WindowTaskResult:
         """The inverse of :meth:`to_json`."""
         body = json.loads(text)
         return cls(
-            state=StatePart.from_json(body["state"]) if body["state"] else None,
+            state=[StatePart.from_json(part) for part in body["state"]],
+            past=[PastPart.from_json(part) for part in body["past"]],
             answers=Written(*body["answers"]) if body["answers"] else None,
+            late=Written(*body["late"]) if body["late"] else None,
+            judged=Judgement(*body["judged"]),
             windows=body["windows"],
+            revised=body["revised"],
             last_windows=[(end_us, rows) for end_us, rows in body["last_windows"]],
             work_us=body["work_us"],
         )
@@ -64,34 +81,74 @@ class WindowJob:
 
     definition: Definition
     step: int
-    before_us: int | None
+    before: Progress
     after_us: int | None
     ranges: Sequence[GroupRange]
     state: Sequence[StatePart]
+    past: Sequence[PastPart]
     partials: Sequence[Written]
+    late_records: Sequence[Written]
     state_folder: str
     answers: RowWriter
     answer_schema: pa.Schema
+    late: RowWriter | None
+    """Where late records go once they are judged."""
 
     def run(self, index: int) -> WindowTaskResult:
         """One task: its range of key groups, from files to files."""
         started = time.perf_counter_ns()
-        span = self.ranges[index]
-        folder = Path(self.state_folder)
-        own = [span.slice_of(load_state(folder, part.file)) for part in self.state if part.groups.overlaps(span)]
+        span, folder = self.ranges[index], Path(self.state_folder)
+        outputs = run_window_task(self.definition, self.before, self.after_us, self._inputs(span, folder))
+        advance = outputs.advance
+        stem = f"{self.step:010d}-{span.first:03d}"
+        return WindowTaskResult(
+            state=[
+                *_store(folder, stem, span, "panes", advance.state, advance.open_panes),
+                *_store(folder, f"{stem}-buffer", span, "buffer", outputs.buffer, 0),
+            ],
+            past=store_past(folder, stem, span, advance.past),
+            answers=self.answers.write([_conform(table, self.answer_schema) for table in advance.answers]),
+            late=None if self.late is None else self.late.write(outputs.late),
+            judged=outputs.judged,
+            windows=advance.windows,
+            revised=advance.revised,
+            last_windows=advance.last_windows,
+            work_us=(time.perf_counter_ns() - started) // 1_000,
+        )
+
+    def _inputs(self, span: GroupRange, folder: Path) -> WindowInputs:
+        """The task's share of everything."""
         fresh = [span.slice_of(map_table(file.path)) for file in self.partials]
-        state = pa.concat_tables(own) if own else None
-        if state is not None and fresh:
-            state = _conform(state, fresh[0].schema)
-        advance = WindowWorker(self.definition).advance(state, fresh, self.before_us, self.after_us)
-        answers = self.answers.write([_conform(table, self.answer_schema) for table in advance.answers])
-        part = None
-        if advance.state is not None:
-            ref = write_table(folder, f"{self.step:010d}-{span.first:03d}", advance.state, durable=True)
-            _cache[ref.name] = advance.state
-            part = StatePart(span, ref, rows_by_group(advance.state), advance.open_panes)
-        work_us = (time.perf_counter_ns() - started) // 1_000
-        return WindowTaskResult(part, answers, advance.windows, advance.last_windows, work_us)
+        late = [span.slice_of(map_table(file.path)) for file in self.late_records]
+        like = [*fresh, *late] if self.definition.query.properties.selective else fresh
+        schema = like[0].schema if like else None
+
+        def stored(kind: str) -> pa.Table | None:
+            parts = [part for part in self.state if part.kind == kind and part.groups.overlaps(span)]
+            tables = [span.slice_of(load_state(folder, part.file)) for part in parts]
+            same_rows = kind == "buffer" or self.definition.processing != "in_order"
+            if not tables or schema is None or not same_rows:
+                return pa.concat_tables(tables) if tables else None
+            return _conform(pa.concat_tables(tables), schema)
+
+        def past(panes: PaneRange) -> Past:
+            found = load_past(folder, self.past, span, panes)
+            if found.panes is None or schema is None or self.definition.processing == "in_order":
+                return found
+            return replace(found, panes=_conform(found.panes, schema))
+
+        return WindowInputs(stored("panes"), stored("buffer"), fresh, pa.concat_tables(late) if late else None, past)
+
+
+def _store(
+    folder: Path, stem: str, span: GroupRange, kind: PartKind, table: pa.Table | None, panes: int
+) -> list[StatePart]:
+    """Write a table of the new state, if there is one."""
+    if table is None:
+        return []
+    ref = write_table(folder, stem, table, durable=True)
+    _cache[ref.name] = table
+    return [StatePart(span, ref, rows_by_group(table), panes, kind)]
 
 
 def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -58,6 +58,10 @@ class Sink(ABC):
         """
         del step
 
+    def identify(self, keys: Sequence[str]) -> None:
+        """Called before ``open``: the key columns, which tell with ``window`` which answer a revision replaces."""
+        del keys
+
     def open(self, spark: SparkSession, schema: pa.Schema) -> None:
         """Called once, before the first step; fail here if rows of this schema cannot be stored."""
         del spark, schema

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.model.errors import OptionError
 from skypane.spark.schemas import spark_schema
 from skypane.spark.sinks.base import Sink, StepRows
+from skypane.spark.sinks.upsert import replaced_by
 
 
 class MemorySink(Sink):
@@ -20,8 +23,13 @@ class MemorySink(Sink):
             )
         self.name = name
         self._steps: dict[int, pa.Table] = {}
+        self._keys: Sequence[str] = ()
         self._spark: SparkSession | None = None
         self._schema: pa.Schema | None = None
+
+    def identify(self, keys: Sequence[str]) -> None:
+        """Revisions replace the answers of the same key and window."""
+        self._keys = tuple(keys)
 
     def open(self, spark: SparkSession, schema: pa.Schema) -> None:
         """Create the table, empty or with what an earlier run of this process left in it."""
@@ -37,8 +45,16 @@ class MemorySink(Sink):
             with pa.ipc.new_stream(stream, rows.schema) as writer:
                 writer.write_table(rows.table())
             self._steps[step] = pa.ipc.open_stream(stream.getvalue()).read_all()
+            self._replace(step)
         if rows.rows or had is not None:
             self._refresh()
+
+    def _replace(self, step: int) -> None:
+        replaced = replaced_by(self._keys, self._steps[step])
+        if replaced is not None:
+            for earlier in [number for number in self._steps if number < step]:
+                rest = replaced.remove_from(self._steps[earlier])
+                self._steps[earlier] = self._steps[earlier] if rest is None else rest
 
     def table(self) -> pa.Table:
         """All rows so far, in the order of their steps."""

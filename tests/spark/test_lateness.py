@@ -1,0 +1,153 @@
+"""Late records on Spark: revisions that sinks replace, controlled slack over restarts, lagging and idle partitions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import skypane as sp
+from skypane.api.stream import ContinuousQuery
+from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.policy import Lateness
+from skypane.simulate.engine import Engine
+from tests.spark_support.streams import (
+    HOUR_US,
+    Outputs,
+    definition_of,
+    expected,
+    micros,
+    random_batches,
+    read_batches,
+    run_to_end,
+    write_batches,
+)
+from tests.support.oracle import as_text
+
+pytestmark = pytest.mark.spark
+
+
+def skyline_of(spark: SparkSession, folder: Path, policy: Lateness, **stream: Any) -> ContinuousQuery:
+    source = sp.stream(read_batches(spark, folder, files=2), time="ts", **stream)
+    return source.window("1 second", "500 ms").skyline(minimize="a", maximize="b").lateness(policy)
+
+
+@pytest.mark.parametrize("inline_rows", [100_000, 0])
+def test_sinks_hold_the_last_revision_of_every_window(spark: SparkSession, tmp_path: Path, inline_rows: int) -> None:
+    batches = random_batches(5, batches=7)
+    write_batches(tmp_path / "in", batches, files=2)
+    query = skyline_of(spark, tmp_path / "in", sp.FixedDelay("100 ms"), key="city")
+    options = {"allowed_lateness": "1 second", "degree": 3, "inline_rows": inline_rows}
+    outputs = Outputs()
+    running = run_to_end(query, outputs, **options)
+    rows = outputs.results.rows()
+    revised = [row for row in rows if row["revision"]]
+    assert revised
+    assert sum(step.revised for step in running.metrics().recent) == len(
+        {(r["city"], r["window"]["start"], r["revision"]) for r in revised}
+    )
+    definition = definition_of(query)
+    every, lost = pa.concat_tables(batches), outputs.lost()
+    accepted = every.filter(pa.array([n not in lost for n in every.column("n").to_pylist()], pa.bool_()))
+    wanted = expected(spark, definition, accepted)
+
+    def answers(stored: list[dict[str, Any]]) -> dict[tuple[Any, ...], list[str]]:
+        found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for row in stored:
+            where = (row["city"], micros(row["window"]["start"]))
+            found.setdefault(where, []).append({k: v for k, v in row.items() if k != "revision"})
+        return {where: as_text(definition, group) for where, group in found.items()}
+
+    parquet, memory = sp.ParquetSink(tmp_path / "out"), sp.MemorySink("revised_answers")
+    for sink in (parquet, memory):
+        running = query.start(sink=sink, available_now=True, **options)  # type: ignore[arg-type]
+        assert running.await_termination(300)
+    stored = pa.concat_tables([pq.ParquetFile(path).read() for path in sorted((tmp_path / "out").glob("step*"))])
+    assert answers(stored.to_pylist()) == wanted
+    assert answers(spark.table("revised_answers").toArrow().to_pylist()) == wanted
+    appended = spark.createDataFrame(pa.concat_tables(outputs.results.tables))
+    assert answers(sp.latest_revisions(appended, key="city").toArrow().to_pylist()) == wanted
+
+
+@pytest.mark.parametrize("policy", [sp.DropRatio(0.05), sp.Harm(0.02), sp.KSlack(memory="5 seconds")])
+def test_a_controlled_slack_survives_restarts(spark: SparkSession, tmp_path: Path, policy: Lateness) -> None:
+    batches = random_batches(11, batches=6)
+    query = skyline_of(spark, tmp_path / "in", policy)
+    outputs, slacks = Outputs(), []
+    for index, batch in enumerate(batches):
+        write_batches(tmp_path / "in", [batch], files=2, first=index)
+        running = run_to_end(query, outputs, checkpoint=tmp_path / "c", flush=False)
+        last = running.metrics().last
+        assert last is not None
+        slacks.append(last.slack_us)
+    engine = Engine(replace(definition_of(query), harm_horizon_us=10_000_000), policy, FutureGuard(HOUR_US))
+    state, wanted = engine.start(), []
+    for batch in batches:
+        state, _ = engine.step(state, [batch])
+        wanted.append(policy.slack_us(state.progress.policy_state))
+    assert slacks == wanted
+    assert max(slacks) > 0
+
+
+def test_in_order_processing_gives_the_same_answers(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "in", random_batches(3), files=2)
+    query = skyline_of(spark, tmp_path / "in", sp.KSlack(), key="zone")
+    runs = []
+    for processing in ("out_of_order", "in_order"):
+        outputs = Outputs()
+        running = run_to_end(query, outputs, processing=processing, degree=2)
+        runs.append((sorted(map(repr, outputs.results.rows())), sorted(map(repr, outputs.late.rows()))))
+        held = [step.state_rows for step in running.metrics().recent]
+        runs[-1] = (*runs[-1], held)  # type: ignore[assignment]
+    (answers, late, held), (answers_in_order, late_in_order, held_in_order) = runs  # type: ignore[misc]
+    assert answers_in_order == answers
+    assert late_in_order == late
+    assert sum(held_in_order) > sum(held)
+
+
+def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSession, tmp_path: Path) -> None:
+    def batch(first: int, **newest_s: float) -> pa.Table:
+        rows = [
+            {"n": first + i, "ts": int(second * 1e6), "city": name, "zone": 1, "a": float(i), "b": 1}
+            for i, (name, second) in enumerate(newest_s.items())
+        ]
+        return pa.Table.from_pylist(rows, random_batches(1)[0].schema)
+
+    source = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", partition="city")
+    query = source.window("1 second").aggregate(rows="count")
+    query = query.lateness(sp.FixedDelay("0 seconds"), across="min", max_lag="30 s", partition_timeout="2 seconds")
+    outputs = Outputs()
+
+    def run(first: int, **newest_s: float) -> Any:
+        write_batches(tmp_path / "in", [batch(first, **newest_s)], first=first)
+        running = run_to_end(query, outputs, checkpoint=tmp_path / "c", flush=False)
+        return running.metrics().last
+
+    assert run(0, fast=10.0, slow=2.0).punctuation_us == 2_000_000
+    assert run(10, fast=11.0, slow=3.0).punctuation_us == 3_000_000
+    # The slow one is more than 30 seconds behind: waited for no longer.
+    assert run(20, fast=50.0, slow=4.0).punctuation_us == 20_000_000
+    time.sleep(2.5)
+    assert run(30, fast=51.0).punctuation_us == 51_000_000
+    assert [row["n"] for row in outputs.late.rows()] == [21]
+    assert (
+        "the slowest is waited for, at most 30 s; one idle for 2 s is not"
+        in query.start(available_now=True, sink=sp.DiscardSink()).explain()
+    )
+
+
+def test_latencies_are_those_of_the_definitions(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "in", random_batches(8, batches=6), files=2)
+    running = run_to_end(skyline_of(spark, tmp_path / "in", sp.FixedDelay("500 ms")), Outputs())
+    steps = [step for step in running.metrics().recent if step.window_latency_ms is not None]
+    assert steps
+    for step in steps:
+        assert step.window_latency_ms is not None
+        assert step.window_latency_ms >= 0
+        assert step.closing_lag_ms is None or step.closing_lag_ms >= 0
