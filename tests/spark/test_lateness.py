@@ -71,7 +71,7 @@ def test_sinks_hold_the_last_revision_of_every_window(spark: SparkSession, tmp_p
     stored = pa.concat_tables([pq.ParquetFile(path).read() for path in sorted((tmp_path / "out").glob("step*"))])
     assert answers(stored.to_pylist()) == wanted
     assert answers(spark.table("revised_answers").toArrow().to_pylist()) == wanted
-    appended = spark.createDataFrame(pa.concat_tables(outputs.results.tables))
+    appended = spark.createDataFrame(pa.concat_tables(outputs.results.tables).combine_chunks())
     assert answers(sp.latest_revisions(appended, key="city").toArrow().to_pylist()) == wanted
 
 

@@ -17,6 +17,7 @@ from rich.console import Console
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.spark.sinks.base import StepRows
+from skypane.spark.writers import Written
 from tests.spark_support.streams import (
     SCHEMA,
     WAIT_S,
@@ -236,3 +237,13 @@ def test_discarded_rows_are_counted(query: ContinuousQuery, wanted: Outputs) -> 
     run(query, sink=results, late=late, inline_rows=0)
     assert results.rows == len(wanted.results.rows())
     assert late.rows == len(wanted.late.rows())
+
+
+def test_an_empty_piece_does_not_end_the_rows(spark: SparkSession, tmp_path: Path) -> None:
+    schema = pa.schema([("n", pa.int64())])
+    path = tmp_path / "rows.arrow"
+    with pa.OSFile(str(path), "wb") as stream, pa.ipc.new_file(stream, schema) as writer:
+        for numbers in ([1, 2], [], [3]):
+            writer.write_batch(pa.record_batch([pa.array(numbers, pa.int64())], schema=schema))
+    rows = StepRows(spark, schema, [Written(str(path), 3)])
+    assert sorted(row.n for row in rows.dataframe().collect()) == [1, 2, 3]

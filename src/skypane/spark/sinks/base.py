@@ -37,7 +37,8 @@ class StepRows:
     def dataframe(self) -> DataFrame:
         """As a Spark DataFrame; large outputs are read by the workers."""
         if self.rows <= _LOCAL_ROWS:
-            return self._spark.createDataFrame(self.table(), schema=spark_schema(self.schema))
+            # In one piece: PySpark takes an empty piece for the end of the table and loses what comes after it.
+            return self._spark.createDataFrame(self.table().combine_chunks(), schema=spark_schema(self.schema))
         paths = [file.path for file in self.written]
 
         def read(batches):  # type: ignore[no-untyped-def]

@@ -68,5 +68,6 @@ class MemorySink(Sink):
     def _refresh(self) -> None:
         assert self._spark is not None
         assert self._schema is not None
-        frame = self._spark.createDataFrame(self.table(), schema=spark_schema(self._schema))
+        # In one piece: PySpark takes an empty piece for the end of the table and loses what comes after it.
+        frame = self._spark.createDataFrame(self.table().combine_chunks(), schema=spark_schema(self._schema))
         frame.createOrReplaceTempView(self.name)
