@@ -69,7 +69,7 @@ OPTIONS: tuple[Option, ...] = (
         "walk_span",
         "4.33",
         "a number from 1 to 1000",
-        "walk: the rate stays within rate / span and rate * span.",
+        "walk: bounds of the rate over the middle one: 1 / span and span.",
         number(1, 1000),
     ),
     Option(
