@@ -17,7 +17,8 @@ from skypane.spark.failpoints import POINTS
 from tests.crash.processes import WAIT_S, Launcher
 from tests.spark_support.streams import random_batches, write_batches
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
+# One test process for all of them: the uninterrupted run and the archive of classes are made once.
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800), pytest.mark.xdist_group("crash")]
 
 BATCHES = 14
 STEP_POINTS = [point for point in POINTS if point != "intent.logged"]

@@ -66,7 +66,7 @@ def test_a_random_walk_has_the_rate_within_1_percent(seed: int) -> None:
     assert drawn_counts(short, seed, 301 * 10_000, US_PER_S).rate_per_s == pytest.approx(10_000, rel=0.01)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(
     "arrivals",
     [

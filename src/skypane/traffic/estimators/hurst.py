@@ -11,8 +11,8 @@ from skypane.model.groups import Float64Array
 from skypane.traffic.estimators.counts import Counts
 
 _FEWEST_PAIRS = 16
-_FEWEST_OCTAVES = 9  # where there are so many; fewer of the longest ones say too little
-_GOOD_FIT = 2.0
+_OCTAVES, _FEWEST_OCTAVES = 9, 5  # the fewer of the longest ones, the larger the error: only if there is no line
+_GOOD_FIT, _POOR_FIT = 2.0, 6.0
 _LOWEST, _HIGHEST = 0.5, 0.99
 
 
@@ -45,6 +45,10 @@ class _Diagram:
         slope = float((weights * x * y).sum() / (weights * x * x).sum())
         return slope, float((weights * (y - slope * x) ** 2).sum() / max(1, len(x) - 2))
 
+    def first_straight(self, first: int, last: int) -> int:
+        """The octave from which on the diagram is a line, between ``first`` and ``last``."""
+        return next((at for at in range(first, last) if self.line(at)[1] < _GOOD_FIT), max(first, last))
+
 
 def hurst_parameter(counts: Counts) -> Hurst:
     """By wavelets (Abry and Veitch), with the simplest one: differences of neighbouring intervals.
@@ -57,9 +61,10 @@ def hurst_parameter(counts: Counts) -> Hurst:
     scales = len(diagram.octaves)
     if scales < 3:
         return Hurst(0.5, capped=False, scales=scales)
-    last = max(0, scales - _FEWEST_OCTAVES)
-    straight = next((first for first in range(last) if diagram.line(first)[1] < _GOOD_FIT), last)
-    first = min(straight + 1, last)
+    first = diagram.first_straight(0, scales - _OCTAVES)
+    first = max(0, min(first + 1, scales - _OCTAVES))
+    if diagram.line(first)[1] > _POOR_FIT:
+        first = diagram.first_straight(first, scales - _FEWEST_OCTAVES)
     raw = diagram.line(first)[0] / 2.0
     # Noise around 0.5 is no reason to speak of a cap.
     capped = raw < _LOWEST - 0.05 or raw > _HIGHEST
