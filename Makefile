@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Test processes at a time; each has an embedded Spark of its own. 0: one after the other, in this process.
+# Test processes at a time, each with an embedded Spark of its own; a file is run by one of them. Files in the order
+# of their names: the crash tests, few and long, are among the first. 0: no other processes.
 WORKERS ?= 2
 
 .PHONY: demo test lint types imports unit bench soak format setup java clean help
@@ -41,7 +42,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/pytest -q -m "not soak" -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -q -m "not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 soak: setup ## long chaos runs: random kills, random schedules
 	$(BIN)/pytest -q -m soak

@@ -17,8 +17,7 @@ from skypane.spark.failpoints import POINTS
 from tests.crash.processes import WAIT_S, Launcher
 from tests.spark_support.streams import random_batches, write_batches
 
-# One test process for all of them: the uninterrupted run and the archive of classes are made once.
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800), pytest.mark.xdist_group("crash")]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 BATCHES = 14
 STEP_POINTS = [point for point in POINTS if point != "intent.logged"]

@@ -30,7 +30,10 @@ from .support import stream
         ({"mean_delay": "-1 s"}, "from 1 us to 1 h"),
         ({"mean_delay": "0.1 us"}, "from 1 us to 1 h"),
         ({"duration": "-5"}, "up to 100000 h"),
-        ({"disorder": "pareto", "mean_delay": "1 s", "max_delay": "1 s"}, "option max_delay"),
+        (
+            {"disorder": "pareto", "mean_delay": "1 s", "max_delay": "1 s"},
+            "option max_delay='1 s': must be at least twice",
+        ),
         ({"partitions": 0}, "from 1 to 256"),
         ({"paced": "maybe"}, "true or false"),
         ({"start": "yesterday"}, "ISO 8601"),

@@ -119,7 +119,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "max_delay",
         "0",
-        _DURATIONS + " of at least mean_delay, at most 24 h, or 0",
+        _DURATIONS + " of at least twice mean_delay, at most 24 h, or 0",
         "Longest delay; 0: 20 times the mean (exponential) or 100 times (pareto, stalls).",
         duration_us("1 us", "24 h", zero=True),
     ),

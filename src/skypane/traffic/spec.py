@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from skypane.model.durations import format_duration_us
 from skypane.model.errors import OptionError
 from skypane.traffic import arrivals as arr
 from skypane.traffic import disorder as dis
@@ -78,7 +79,10 @@ class TrafficSpec:
                 raise OptionError("option trace: arrivals=trace needs the name of a file of 'second count' lines")
             read_trace(self.trace)  # so that a bad file is an error here and not in a task
         if self.max_delay and self.disorder in _AUTO_CAP and self.max_delay < 2 * self.mean_delay:
-            raise OptionError("option max_delay: must be at least twice mean_delay, or 0")
+            raise OptionError(
+                f"option max_delay='{format_duration_us(self.max_delay)}': must be at least twice mean_delay = "
+                f"{format_duration_us(self.mean_delay)}, or 0"
+            )
         if self.paced and self.start is not None and self.start < 0:
             raise OptionError("option start: must not be before 1970")
 
