@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Test processes at a time, each with an embedded Spark of its own; a file is run by one of them. Files in the order
+# of their names: the crash tests, few and long, are among the first. 0: no other processes.
+WORKERS ?= 2
 
 .PHONY: demo test lint types imports unit bench soak format setup java clean help
 
@@ -14,7 +17,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Could not create $(VENV): on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
 	@echo "Installing skypane and its dependencies into $(VENV) (about a minute, once)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
-	@$(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev]'
+	@# Compiled once here: Spark starts many Python processes, and some places forbid them to write bytecode.
+	@$(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]'
 	@touch $@
 
 setup: $(STAMP) java ## virtual environment, dependencies, Java 17+
@@ -38,7 +42,7 @@ imports: $(STAMP)
 	$(BIN)/lint-imports
 
 unit: setup
-	$(BIN)/pytest -q -m "not soak"
+	$(BIN)/pytest -q -m "not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 soak: setup ## long chaos runs: random kills, random schedules
 	$(BIN)/pytest -q -m soak

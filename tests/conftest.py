@@ -1,7 +1,8 @@
-"""One embedded Spark session for all tests that need one: starting it is the dearest part of most of them."""
+"""One embedded Spark session per test process for all tests that need one: starting it is the dearest part of most."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
+from tests.spark_support.jvm import SHORT_LIVED
+
+# For the embedded session and for those of processes that tests start.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 
 
 @pytest.fixture(scope="session")

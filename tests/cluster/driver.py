@@ -14,7 +14,7 @@ SCHEMA = "n bigint, ts timestamp, city string, zone int, a double, b bigint"
 
 
 def main() -> None:
-    master, folder = sys.argv[1], Path(sys.argv[2])
+    master, folder, jvm_options = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
     spark = (
         SparkSession.builder.master(master)
         .config("spark.driver.host", "127.0.0.1")
@@ -24,6 +24,7 @@ def main() -> None:
         .config("spark.cores.max", "2")
         .config("spark.executor.cores", "1")
         .config("spark.executor.memory", "512m")
+        .config("spark.executor.extraJavaOptions", jvm_options)
         # Both workers take part from the first task on.
         .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
         .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "120s")

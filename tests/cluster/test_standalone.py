@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
+from tests.spark_support.jvm import SHORT_LIVED
 from tests.spark_support.streams import (
     Outputs,
     assert_answers,
@@ -45,6 +46,7 @@ def daemon(name: str, arguments: list[str], folder: Path) -> Iterator[Path]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_NO_DAEMONIZE": "1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         "PYSPARK_PYTHON": sys.executable,
     }
     with log.open("wb") as out:
@@ -95,7 +97,7 @@ def test_two_workers_answer_like_the_oracle(spark: SparkSession, tmp_path: Path,
     write_batches(tmp_path / "in", batches, files=2)
     with (tmp_path / "driver.log").open("wb") as errors:
         run = subprocess.run(
-            [sys.executable, str(DRIVER), master, str(tmp_path)],
+            [sys.executable, str(DRIVER), master, str(tmp_path), SHORT_LIVED],
             stdout=subprocess.PIPE,
             stderr=errors,
             env={**os.environ, "PYSPARK_PYTHON": sys.executable},

@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.spark_support.jvm import SHORT_LIVED
+
 DRIVER = Path(__file__).parent / "driver.py"
 WAIT_S = 300
-# Short-lived JVMs: compile little, collect simply.
-_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"
+_JVM = f"{SHORT_LIVED} -Xlog:disable"
 
 
 class DriverProcess:
@@ -75,7 +76,7 @@ class DriverProcess:
 class Launcher:
     """Keeps some processes starting ahead of time: a JVM takes longer to start than a test's work takes."""
 
-    def __init__(self, folder: Path, ahead: int = 2) -> None:
+    def __init__(self, folder: Path, ahead: int = 1) -> None:
         self._folder = folder
         self._ahead = ahead
         self._archive = folder / "classes.jsa"

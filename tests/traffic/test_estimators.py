@@ -12,7 +12,7 @@ from skypane.traffic.arrivals import MarkovArrivals, PoissonArrivals, SelfSimila
 from skypane.traffic.commands import generate, inspect
 from skypane.traffic.estimators import Counts, describe, hurst_parameter, index_of_dispersion
 
-from .support import long_counts
+from .support import drawn_counts, long_counts
 
 
 def test_poisson_has_dispersion_one_and_no_memory() -> None:
@@ -31,11 +31,18 @@ def test_self_similar_counts_have_no_index_of_dispersion() -> None:
     assert not index_of_dispersion(long_counts(SelfSimilarArrivals(20_000, 0.8), 3, 4e6, 10_000)).settled
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_bursts_of_one_length_are_no_long_memory(seed: int) -> None:
+    counts = drawn_counts(MarkovArrivals.fit(20_000, 1_000), seed, 1e7, 1_000)
+    assert hurst_parameter(counts).value == pytest.approx(0.5, abs=0.1)
+
+
 def test_counts_of_nothing_are_no_accident() -> None:
     empty = Counts.of_times(np.empty(0, dtype=np.int64), 1_000)
     assert empty.rate_per_s == 0
     assert empty.peak_to_mean == 0
     assert not index_of_dispersion(empty).settled
+    assert str(index_of_dispersion(empty)) == "unknown (too short)"
     assert str(hurst_parameter(empty)) == "unknown (too short)"
 
 
@@ -59,6 +66,13 @@ def test_a_file_is_described_like_the_stream_it_was_made_from(tmp_path: Path, su
     assert all(plot.read_bytes()[:4] == b"\x89PNG" for plot in of_file.plots)
     assert [label for label, _ in of_file.description.rows()][:2] == ["records", "duration"]
     assert of_file.table().row_count == len(of_file.description.rows())
+
+
+@pytest.mark.parametrize("records", [3, 400])
+def test_a_few_records_can_be_drawn(tmp_path: Path, records: int) -> None:
+    found = inspect(options={"records": records}, plots=tmp_path)
+    assert all(plot.stat().st_size > 5_000 for plot in found.plots)
+    assert "nan" not in str(found.description.rows())
 
 
 def test_bad_files_are_named(tmp_path: Path) -> None:

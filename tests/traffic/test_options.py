@@ -8,7 +8,7 @@ import pytest
 
 from skypane.model.errors import OptionError
 from skypane.traffic import OPTIONS, TrafficSpec
-from skypane.traffic.options import parse_duration_us
+from skypane.traffic.options import seconds_or_duration_us
 from skypane.traffic.reading import times
 
 from .support import stream
@@ -26,7 +26,14 @@ from .support import stream
         ({"attributes": 2.5}, "a whole number from 0 to 64"),
         ({"points": "independent,wild"}, "anticorrelated"),
         ({"mean_delay": "5 parsecs"}, "a duration such as '200 ms'"),
-        ({"disorder": "pareto", "mean_delay": "1 s", "max_delay": "1 s"}, "option max_delay"),
+        ({"mean_delay": "inf"}, "option mean_delay='inf': must be a duration"),
+        ({"mean_delay": "-1 s"}, "from 1 us to 1 h"),
+        ({"mean_delay": "0.1 us"}, "from 1 us to 1 h"),
+        ({"duration": "-5"}, "up to 100000 h"),
+        (
+            {"disorder": "pareto", "mean_delay": "1 s", "max_delay": "1 s"},
+            "option max_delay='1 s': must be at least twice",
+        ),
         ({"partitions": 0}, "from 1 to 256"),
         ({"paced": "maybe"}, "true or false"),
         ({"start": "yesterday"}, "ISO 8601"),
@@ -71,16 +78,28 @@ def test_every_default_is_allowed_and_every_option_has_help() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("200 ms", 200_000), ("1.5", 1_500_000), ("5 minutes", 300_000_000), ("7us", 7), ("2 hours", 7_200_000_000)],
+    [
+        ("200 ms", 200_000),
+        ("1.5", 1_500_000),
+        ("5 minutes", 300_000_000),
+        ("7us", 7),
+        ("2 hours", 7_200_000_000),
+        ("1 min 30 s", 90_000_000),
+        ("1e-3", 1_000),
+        ("1.001 ms", 1_001),
+    ],
 )
 def test_durations(text: str, expected: int) -> None:
-    assert parse_duration_us(text) == expected
+    assert seconds_or_duration_us(text) == expected
 
 
 def test_the_fingerprint_names_the_content_and_not_the_reading() -> None:
     base = TrafficSpec.from_options(seed=1)
     assert TrafficSpec.from_options(seed=1, paced=True, records=5).fingerprint == base.fingerprint
     assert TrafficSpec.from_options(seed=2).fingerprint != base.fingerprint
+    # These have their rate up to their end, wherever that is.
+    walks = [TrafficSpec.from_options(arrivals="walk", records=records).fingerprint for records in (5, 5, 6)]
+    assert walks[0] == walks[1] != walks[2]
 
 
 def test_a_seed_keeps_all_its_digits() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +135,15 @@ def test_keys_are_as_skewed_as_asked() -> None:
 
 
 def test_a_written_file_is_the_same_byte_for_byte(tmp_path: Path) -> None:
-    digests = set()
-    for run in range(2):
-        made = generate({"arrivals": "map", "records": 150_000, "partitions": 2}, tmp_path / f"{run}.parquet")
-        assert made.records == 150_000
-        digests.add(hashlib.sha256(made.path.read_bytes()).hexdigest())
-    assert len(digests) == 1
+    kinds: dict[str, dict[str, object]] = {
+        kind: {"arrivals": kind, "records": 150_000, "partitions": 2} for kind in ("map", "selfsimilar", "walk")
+    }
+    # Another process has other hashes, other addresses, and nothing in any cache.
+    code = f"""from skypane.traffic.commands import generate
+for kind, options in {kinds!r}.items():
+    generate(options, f"{tmp_path}/there-{{kind}}.parquet")"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    for kind, options in kinds.items():
+        here = generate(options, tmp_path / f"{kind}.parquet")
+        assert here.records == 150_000
+        assert here.path.read_bytes() == (tmp_path / f"there-{kind}.parquet").read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from fractions import Fraction
 from typing import TypeAlias
 
 from skypane.model.errors import OptionError
@@ -19,7 +20,15 @@ _UNIT_US = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "min": "minute", "h": "hour", "d": "day"}
+_SHORT = {
+    "us": "microsecond",
+    "ms": "millisecond",
+    "s": "second",
+    "sec": "second",
+    "min": "minute",
+    "h": "hour",
+    "d": "day",
+}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _INT64_MAX = 2**63 - 1
 
@@ -39,7 +48,7 @@ def _parse_text(value: object, option: str) -> int:
     if not isinstance(value, str):
         raise OptionError(f"{option}={value!r} is not a duration. {help_text}")
     text = value.strip().lower().removeprefix("interval").strip()
-    total, position = 0.0, 0
+    total, position = Fraction(0), 0  # in binary 1.001 milliseconds would not be 1001 microseconds
     while match := _PART.match(text, position):
         unit = match.group(2)
         name = _SHORT.get(unit, unit.rstrip("s"))
@@ -47,7 +56,7 @@ def _parse_text(value: object, option: str) -> int:
             raise OptionError(f"{option}={value!r}: a {name} has no fixed length. Use days, e.g. '30 days'.")
         if name not in _UNIT_US:
             raise OptionError(f"{option}={value!r}: unknown unit {unit!r}. {help_text}")
-        total += float(match.group(1)) * _UNIT_US[name]
+        total += Fraction(match.group(1)) * _UNIT_US[name]
         position = match.end()
     if position == 0 or text[position:].strip():
         raise OptionError(f"{option}={value!r} is not a duration. {help_text}")

@@ -69,7 +69,7 @@ OPTIONS: tuple[Option, ...] = (
         "walk_span",
         "4.33",
         "a number from 1 to 1000",
-        "walk: the rate stays within rate / span and rate * span.",
+        "walk: bounds of the rate over the middle one: 1 / span and span.",
         number(1, 1000),
     ),
     Option(
@@ -119,7 +119,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "max_delay",
         "0",
-        _DURATIONS + " of at least mean_delay, at most 24 h, or 0",
+        _DURATIONS + " of at least twice mean_delay, at most 24 h, or 0",
         "Longest delay; 0: 20 times the mean (exponential) or 100 times (pareto, stalls).",
         duration_us("1 us", "24 h", zero=True),
     ),

@@ -56,7 +56,8 @@ class Inspected:
         table.add_column(justify="right")
         for label, value in self.description.rows():
             table.add_row(label, value)
-        if not self.description.dispersion.settled:
+        dispersion = self.description.dispersion
+        if dispersion.curve and not dispersion.settled:
             table.caption = (
                 "The index of dispersion still grows with the interval: the stream is too short for its "
                 "bursts, or bursty at all time scales."

@@ -13,90 +13,60 @@ from skypane.traffic.arrivals.markov import BoolArray, two_state_path
 from skypane.traffic.seeds import Purpose, Seeds
 
 
+@dataclass(frozen=True)
 class Disorder(ABC):
     """Delays of the records of one block of event time; none is above ``max_delay_us``."""
 
-    @property
-    @abstractmethod
-    def max_delay_us(self) -> int:
-        """How far back a reader must look for records that are still on their way."""
+    mean_us: int
+    max_delay_us: int  # how far back a reader must look for records that are still on their way
 
-    @abstractmethod
     def delays_us(self, seeds: Seeds, span: Span, ts_us: Int64Array) -> Int64Array:
-        """The delay of each record of the block."""
+        """The delay of each record of the block; the few that would be longer are held to the maximum."""
+        delays_us = self.draw_us(seeds.generator(Purpose.DELAYS, span.index), len(ts_us))
+        return np.minimum(np.rint(delays_us, out=delays_us).astype(np.int64), self.max_delay_us)
+
+    @abstractmethod
+    def draw_us(self, random: np.random.Generator, count: int) -> Float64Array:
+        """So many delays; ``random`` is fresh for every block."""
 
 
-@dataclass(frozen=True)
 class NoDisorder(Disorder):
     """Every record arrives at once."""
 
-    @property
-    def max_delay_us(self) -> int:
-        """Nothing is ever on its way."""
-        return 0
-
-    def delays_us(self, seeds: Seeds, span: Span, ts_us: Int64Array) -> Int64Array:  # noqa: ARG002
+    def draw_us(self, random: np.random.Generator, count: int) -> Float64Array:  # noqa: ARG002
         """Zeros."""
-        return np.zeros(len(ts_us), dtype=np.int64)
+        return np.zeros(count)
 
 
-@dataclass(frozen=True)
 class UniformDelay(Disorder):
-    """Anything from 0 to twice the mean."""
+    """Anything from 0 to the maximum, which is twice the mean."""
 
-    mean_us: int
-
-    @property
-    def max_delay_us(self) -> int:
-        """Twice the mean."""
-        return 2 * self.mean_us
-
-    def delays_us(self, seeds: Seeds, span: Span, ts_us: Int64Array) -> Int64Array:
+    def draw_us(self, random: np.random.Generator, count: int) -> Float64Array:
         """Uniform delays."""
-        random = seeds.generator(Purpose.DELAYS, span.index)
-        return (random.random(len(ts_us)) * (2 * self.mean_us + 1)).astype(np.int64)
+        return random.random(count) * self.max_delay_us
 
 
-@dataclass(frozen=True)
 class ExponentialDelay(Disorder):
     """Mostly short, now and then several times the mean."""
 
-    mean_us: int
-    cap_us: int
-
-    @property
-    def max_delay_us(self) -> int:
-        """The cap."""
-        return self.cap_us
-
-    def delays_us(self, seeds: Seeds, span: Span, ts_us: Int64Array) -> Int64Array:
-        """Exponential delays; the few beyond the cap are held to it."""
-        random = seeds.generator(Purpose.DELAYS, span.index)
-        delays = random.standard_exponential(len(ts_us)) * self.mean_us
-        return np.minimum(np.rint(delays).astype(np.int64), self.cap_us)
+    def draw_us(self, random: np.random.Generator, count: int) -> Float64Array:
+        """Exponential delays."""
+        return random.standard_exponential(count) * self.mean_us
 
 
 @dataclass(frozen=True)
 class HeavyTailDelay(Disorder):
     """Lomax delays (Pareto from zero) cut off at a maximum: most are very short, a few enormous."""
 
-    mean_us: int
     tail: float  # the smaller, the heavier; above 1
-    cap_us: int
 
-    @property
-    def max_delay_us(self) -> int:
-        """The cut."""
-        return self.cap_us
-
-    def delays_us(self, seeds: Seeds, span: Span, ts_us: Int64Array) -> Int64Array:
-        """By inversion, from the part of the distribution below the cut."""
-        random = seeds.generator(Purpose.DELAYS, span.index)
+    def draw_us(self, random: np.random.Generator, count: int) -> Float64Array:
+        """By inversion, from the part of the distribution below the maximum."""
         scale = self._scale_us()
-        beyond = (1.0 + self.cap_us / scale) ** -self.tail
-        survival = beyond + (1.0 - beyond) * random.random(len(ts_us))
-        delays: Int64Array = np.rint(scale * (survival ** (-1.0 / self.tail) - 1.0)).astype(np.int64)
-        return delays
+        beyond = (1.0 + self.max_delay_us / scale) ** -self.tail
+        survival = beyond + (1.0 - beyond) * random.random(count)
+        delays_us: Float64Array = scale * (survival ** (-1.0 / self.tail) - 1.0)
+        return delays_us
 
     def _scale_us(self) -> float:
         """The scale with which the distribution, cut as it is, has the asked mean."""
@@ -107,10 +77,10 @@ class HeavyTailDelay(Disorder):
         return (low + high) / 2.0
 
     def _mean_with(self, scale_us: float) -> float:
-        reach = 1.0 + self.cap_us / scale_us
+        reach = 1.0 + self.max_delay_us / scale_us
         beyond = reach**-self.tail
         whole = scale_us / (self.tail - 1.0) * (1.0 - reach ** (1.0 - self.tail))
-        return float((whole - self.cap_us * beyond) / (1.0 - beyond))
+        return float((whole - self.max_delay_us * beyond) / (1.0 - beyond))
 
 
 @dataclass(frozen=True)
@@ -121,31 +91,27 @@ class StallDelay(Disorder):
     from stalls, the rest is a small uniform delay of every record.
     """
 
-    mean_us: int
     stalled_share: float
-    cap_us: int
 
-    @property
-    def max_delay_us(self) -> int:
-        """The cap."""
-        return self.cap_us
+    def draw_us(self, random: np.random.Generator, count: int) -> Float64Array:
+        """The small delays."""
+        return random.random(count) * (0.2 * self.mean_us)
 
     def delays_us(self, seeds: Seeds, span: Span, ts_us: Int64Array) -> Int64Array:
         """Small delays, plus the rest of the stall for those sent during one."""
-        random = seeds.generator(Purpose.DELAYS, span.index)
-        delays = random.random(len(ts_us)) * (0.2 * self.mean_us)
+        delays_us = super().delays_us(seeds, span, ts_us)
         starts_us, stalled = self._stalls(seeds, span)
         at = np.searchsorted(starts_us, ts_us, side="right") - 1
         waits = np.flatnonzero(stalled[at])
-        delays[waits] += starts_us[at[waits] + 1] - ts_us[waits]
-        return np.minimum(np.rint(delays).astype(np.int64), self.cap_us)
+        delays_us[waits] += starts_us[at[waits] + 1].astype(np.int64) - ts_us[waits]
+        return np.minimum(delays_us, self.max_delay_us)
 
     def _stalls(self, seeds: Seeds, span: Span) -> tuple[Float64Array, BoolArray]:
         """When the way gets blocked and free, until nothing of the span is waiting any more."""
         # A record sent during a stall waits for the mean length of a stall: the rest of an exponential time.
         stall_us = 0.9 * self.mean_us / self.stalled_share
         redraws_per_s = US_PER_S / stall_us / (1.0 - self.stalled_share)
-        last_us = span.stop_us + self.cap_us
+        last_us = span.stop_us + self.max_delay_us
         starts_us, stalled = two_state_path(
             seeds, Purpose.STALLS, redraws_per_s, self.stalled_share, start_us=span.start_us, stop_us=last_us
         )

@@ -10,18 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError
-
-_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000, "h": 3_600_000_000}
-_DURATION = re.compile(r"^\s*([0-9.eE+-]+)\s*([a-z]*)\s*$")
-_UNIT_NAMES = {
-    "microsecond": "us",
-    "millisecond": "ms",
-    "second": "s",
-    "sec": "s",
-    "minute": "min",
-    "hour": "h",
-}
 
 
 @dataclass(frozen=True)
@@ -38,9 +28,8 @@ class Option:
         """The parsed value of ``text``; the error names the option and the range."""
         try:
             return self.parse(text)
-        except ValueError as error:
-            reason = f" ({error})" if isinstance(error, OptionError) else ""
-            raise OptionError(f"option {self.name}={text!r}: must be {self.allowed}{reason}") from None
+        except ValueError:
+            raise OptionError(f"option {self.name}={text!r}: must be {self.allowed}") from None
 
 
 def number(low: float, high: float, *, open_low: bool = False, whole: bool = False) -> Callable[[str], float]:
@@ -60,28 +49,25 @@ def number(low: float, high: float, *, open_low: bool = False, whole: bool = Fal
 
 
 def duration_us(low: str, high: str, *, zero: bool = False) -> Callable[[str], int]:
-    """A parser of durations: seconds, or a number with us, ms, s, min or h."""
-    low_us, high_us = parse_duration_us(low), parse_duration_us(high)
+    """A parser of durations: seconds, or what the rest of skypane takes for a duration."""
+    low_us, high_us = seconds_or_duration_us(low), seconds_or_duration_us(high)
 
     def parse(text: str) -> int:
-        value = parse_duration_us(text)
+        value = seconds_or_duration_us(text)
         if not (low_us <= value <= high_us or (zero and value == 0)):
-            raise ValueError
+            raise ValueError(text)
         return value
 
     return parse
 
 
-def parse_duration_us(text: str) -> int:
-    """``'200 ms'``, ``'1.5'`` (seconds), ``'5 minutes'`` in microseconds."""
-    match = _DURATION.match(text.lower())
-    if match is None:
-        raise ValueError(text)
-    unit = match[2] or "s"
-    unit = unit if unit in _UNITS_US else _UNIT_NAMES.get(unit.rstrip("s"), unit)
-    if unit not in _UNITS_US:
-        raise ValueError(text)
-    return round(float(match[1]) * _UNITS_US[unit])
+def seconds_or_duration_us(text: str) -> int:
+    """``'200 ms'``, ``'1 minute 30 seconds'``, ``'1.5'`` (seconds) in microseconds."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return parse_duration_us(text, "duration", zero_ok=True)
+    return round(number(0, 1e12)(str(seconds)) * 1_000_000)
 
 
 def choice(*names: str) -> Callable[[str], str]:
@@ -122,7 +108,7 @@ def rate_steps(text: str) -> tuple[tuple[int, float], ...]:
     steps: list[tuple[int, float]] = []
     for part in text.split(",") if text.strip() else []:
         at, _, rate = part.partition(":")
-        steps.append((parse_duration_us(at), number(0, 1e9)(rate)))
+        steps.append((seconds_or_duration_us(at), number(0, 1e9)(rate)))
     starts = [start for start, _ in steps]
     if steps and (starts[0] != 0 or starts != sorted(set(starts))):
         raise ValueError(text)

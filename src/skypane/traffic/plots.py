@@ -10,32 +10,44 @@ import numpy as np
 from skypane.model.errors import SkypaneError
 from skypane.model.groups import Int64Array
 from skypane.traffic.arrivals.base import US_PER_S
-from skypane.traffic.estimators.counts import Counts
 
 _BINS = 150
 _BLUE, _RED, _GREY = "#2a6f97", "#c1121f", "#8d99ae"
 
 
 def plot_arrivals(arrival_us: Int64Array, path: Path, title: str) -> Path:
-    """The whole stream, its middle tenth and its middle hundredth, each in as many bins."""
-    figure = _figure(rows=3)
-    whole_us = int(arrival_us[-1] - arrival_us[0]) + 1
-    unit, name = _unit(whole_us)
-    for axes, share in zip(figure.subplots(3, 1), (1.0, 0.1, 0.01), strict=True):
-        start_us = int(arrival_us[0] + (whole_us - whole_us * share) / 2)
-        part = arrival_us[(arrival_us >= start_us) & (arrival_us < start_us + whole_us * share)]
+    """The whole stream, its middle tenth and its middle hundredth, each in as many bins, if enough arrives there."""
+    since_us = arrival_us - arrival_us[0]
+    whole_us = int(since_us[-1]) + 1
+    names = ["all"]
+    for share, name in ((0.1, "the middle tenth"), (0.01, "the middle hundredth")):
+        if len(_middle(since_us, share)) >= _BINS and whole_us * share >= _BINS:
+            names.append(name)
+    figure = _figure(rows=len(names))
+    unit, unit_name = _unit(whole_us)
+    for axes, share in zip(figure.subplots(len(names), 1, squeeze=False)[:, 0], (1.0, 0.1, 0.01), strict=False):
+        start_us = int(whole_us * (1.0 - share) / 2)
         bin_us = max(1, int(whole_us * share / _BINS))
-        counts = np.bincount((part - start_us) // bin_us, minlength=_BINS)[:_BINS]
-        elapsed = (start_us - arrival_us[0] + np.arange(len(counts)) * bin_us) / unit
+        counts = np.bincount((_middle(since_us, share) - start_us) // bin_us, minlength=_BINS)[:_BINS]
+        edges = (start_us + np.arange(len(counts) + 1) * bin_us) / unit
         rates = counts * (US_PER_S / bin_us)
-        axes.fill_between(elapsed, rates, step="post", color=_BLUE, alpha=0.85, linewidth=0)
-        mean = Counts(bin_us, counts).rate_per_s
-        axes.axhline(mean, color=_RED, linewidth=0.9, linestyle="--")
-        axes.set(xlim=(elapsed[0], elapsed[-1]), ylim=(0, max(rates.max(), 1e-9) * 1.1), ylabel="records/s")
+        axes.stairs(rates, edges, fill=True, color=_BLUE, alpha=0.85)
+        axes.axhline(rates.mean(), color=_RED, linewidth=0.9, linestyle="--", label="mean")
+        axes.set(xlim=(edges[0], edges[-1]), ylim=(0, rates.max() * 1.1), ylabel="records/s")
+        axes.yaxis.set_major_formatter(lambda rate, _: f"{rate:,.10g}")
         axes.set_title(f"bins of {_length(bin_us)}", fontsize=9, loc="right")
     figure.axes[0].set_title(title, fontsize=10, loc="left")
-    figure.axes[-1].set_xlabel(f"arrival, {name} from the start (all, the middle tenth, the middle hundredth)")
+    figure.axes[0].legend(loc="upper right", fontsize=8, frameon=False)
+    parts = f" ({', '.join(names)})" if len(names) > 1 else ""
+    figure.axes[-1].set_xlabel(f"arrival, {unit_name} from the start{parts}")
     return _save(figure, path)
+
+
+def _middle(since_us: Int64Array, share: float) -> Int64Array:
+    """The arrivals in the middle ``share`` of the time."""
+    whole_us = int(since_us[-1]) + 1
+    start_us = int(whole_us * (1.0 - share) / 2)
+    return since_us[(since_us >= start_us) & (since_us < start_us + whole_us * share)]
 
 
 def plot_delays(ts_us: Int64Array, arrival_us: Int64Array, path: Path, title: str) -> Path:
@@ -52,7 +64,7 @@ def plot_delays(ts_us: Int64Array, arrival_us: Int64Array, path: Path, title: st
     highest = np.zeros(_BINS)
     np.maximum.at(highest, slot, delays)
     middles = (np.arange(_BINS) + 0.5) * elapsed[-1] / _BINS
-    over_time.plot(middles, highest, color=_RED, linewidth=0.9, label="longest")
+    over_time.plot(middles, highest, color=_RED, linewidth=0.9, drawstyle="steps-mid", label="longest")
     over_time.set(
         xlabel=f"arrival, {time_name} from the start", ylabel=f"delay, {delay_name}", xlim=(0, max(elapsed[-1], 1e-9))
     )
@@ -66,6 +78,7 @@ def plot_delays(ts_us: Int64Array, arrival_us: Int64Array, path: Path, title: st
     spread.set(
         xlabel=f"delay, {delay_name}", ylabel="share of records above", yscale="log", ylim=(0.5 / len(ordered), 1.5)
     )
+    spread.set_xlim(left=min(0.0, float(ordered[0])))
     spread.legend(loc="upper right", fontsize=8, frameon=False)
     return _save(figure, path)
 
@@ -96,9 +109,9 @@ def _unit(longest_us: int) -> tuple[float, str]:
     for seconds, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
         if longest_us >= 5 * seconds * US_PER_S:
             return float(seconds * US_PER_S), name
-    return float(US_PER_S), "seconds"
+    return (float(US_PER_S), "seconds") if longest_us >= US_PER_S else (1_000.0, "milliseconds")
 
 
 def _length(length_us: int) -> str:
     unit, name = _unit(length_us)
-    return f"{length_us / unit:.3g} {name}" if length_us >= US_PER_S else f"{length_us / 1000:.3g} ms"
+    return f"{length_us / unit:.3g} {name}"

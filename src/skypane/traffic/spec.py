@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from skypane.model.durations import format_duration_us
 from skypane.model.errors import OptionError
 from skypane.traffic import arrivals as arr
 from skypane.traffic import disorder as dis
+from skypane.traffic.arrivals.base import US_PER_S
 from skypane.traffic.arrivals.trace import read_trace
 from skypane.traffic.catalogue import OPTIONS
 from skypane.traffic.options import parse_options
@@ -77,7 +79,10 @@ class TrafficSpec:
                 raise OptionError("option trace: arrivals=trace needs the name of a file of 'second count' lines")
             read_trace(self.trace)  # so that a bad file is an error here and not in a task
         if self.max_delay and self.disorder in _AUTO_CAP and self.max_delay < 2 * self.mean_delay:
-            raise OptionError("option max_delay: must be at least twice mean_delay, or 0")
+            raise OptionError(
+                f"option max_delay='{format_duration_us(self.max_delay)}': must be at least twice mean_delay = "
+                f"{format_duration_us(self.mean_delay)}, or 0"
+            )
         if self.paced and self.start is not None and self.start < 0:
             raise OptionError("option start: must not be before 1970")
 
@@ -88,9 +93,10 @@ class TrafficSpec:
             return arr.MarkovArrivals.fit(rate, self.dispersion, self.burst_share, self.burst_factor)
         if self.arrivals == "selfsimilar":
             # Fewer sessions per partition keep the strength of the bursts of the whole.
-            return arr.SelfSimilarArrivals(rate, self.hurst, self.sessions / self.partitions)
+            sessions = self.sessions / self.partitions
+            return arr.SelfSimilarArrivals(rate, self.hurst, sessions, self.horizon_us, self.partitions)
         if self.arrivals == "walk":
-            return arr.RandomWalkArrivals(rate, self.walk_sigma, self.walk_every, self.walk_span)
+            return arr.RandomWalkArrivals(rate, self.walk_sigma, self.walk_every, self.walk_span, self.horizon_us)
         if self.arrivals == "steps":
             starts, rates = zip(*self.steps, strict=True)
             return arr.SteppedArrivals(starts, tuple(step / self.partitions for step in rates))
@@ -102,18 +108,23 @@ class TrafficSpec:
         """The delays of the records."""
         cap = self.max_delay or _AUTO_CAP.get(self.disorder, 0) * self.mean_delay
         if self.disorder == "uniform":
-            return dis.UniformDelay(self.mean_delay)
+            return dis.UniformDelay(self.mean_delay, 2 * self.mean_delay)
         if self.disorder == "exponential":
             return dis.ExponentialDelay(self.mean_delay, cap)
         if self.disorder == "pareto":
-            return dis.HeavyTailDelay(self.mean_delay, self.tail, cap)
+            return dis.HeavyTailDelay(self.mean_delay, cap, self.tail)
         if self.disorder == "stalls":
-            return dis.StallDelay(self.mean_delay, self.stalled_share, cap)
-        return dis.NoDisorder()
+            return dis.StallDelay(self.mean_delay, cap, self.stalled_share)
+        return dis.NoDisorder(0, 0)
 
     def points_of_records(self) -> ChangingPoints:
         """The attributes of the records."""
         return ChangingPoints(self.points, self.points_every)
+
+    @property
+    def horizon_us(self) -> int:
+        """When a stream that has an end has about reached it; 0 for one that has none."""
+        return self.duration or round(self.records / self.rate * US_PER_S)
 
     @property
     def duration_us(self) -> int | None:
@@ -139,5 +150,7 @@ class TrafficSpec:
         """Names the stream: equal for two descriptions that give the same records."""
         reading = ("records", "duration", "paced", "start", "max_records_per_batch", "trace")
         content = {name: value for name, value in self.as_dict().items() if name not in reading}
+        if self.arrivals in ("selfsimilar", "walk"):  # they have the asked rate up to their end
+            content["horizon"] = self.horizon_us
         trace = read_trace(self.trace).counts.tolist() if self.arrivals == "trace" else []
         return f"{zlib.crc32(repr((sorted(content.items()), trace)).encode()):08x}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,6 +28,13 @@ class RateProfile:
 
     edges_us: Float64Array
     rates_per_s: Float64Array
+    sure_us: Int64Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # arrivals besides, ascending
+
+    def mass(self) -> Float64Array:
+        """Records expected under the rate up to each edge."""
+        mass = np.zeros(len(self.edges_us))
+        np.cumsum(self.rates_per_s * np.diff(self.edges_us) / US_PER_S, out=mass[1:])
+        return mass
 
 
 class Arrivals(ABC):
@@ -56,7 +63,7 @@ class ModulatedArrivals(Arrivals):
 
     @abstractmethod
     def profile(self, seeds: Seeds, span: Span) -> RateProfile:
-        """The rate throughout the span; the first and the last edge are those of the span."""
+        """The rate throughout the span, whose edges are the first and the last, and arrivals that are sure."""
 
     def events_us(self, seeds: Seeds, span: Span) -> Int64Array:
         """Poisson arrivals under the profile."""
@@ -64,12 +71,11 @@ class ModulatedArrivals(Arrivals):
 
 
 def poisson_events_us(random: np.random.Generator, profile: RateProfile, span: Span) -> Int64Array:
-    """Event times of a Poisson process with the given rate, ascending."""
-    mass = np.zeros(len(profile.edges_us))
-    np.cumsum(profile.rates_per_s * np.diff(profile.edges_us) / US_PER_S, out=mass[1:])
+    """Event times of a Poisson process with the given rate, and the sure ones among them, ascending."""
+    mass = profile.mass()
     count = int(random.poisson(mass[-1]))
     if count == 0:
-        return np.empty(0, dtype=np.int64)
+        return profile.sure_us
     # Normalised sums of exponential gaps are uniform order statistics: ascending without a sort.
     heights = np.cumsum(random.standard_exponential(count + 1))
     heights *= mass[-1] / heights[-1]
@@ -78,6 +84,8 @@ def poisson_events_us(random: np.random.Generator, profile: RateProfile, span: S
     else:
         times = np.interp(heights[:-1], mass, profile.edges_us)
     events: Int64Array = np.minimum(times.astype(np.int64), span.stop_us - 1)
+    if len(profile.sure_us):
+        return np.insert(events, np.searchsorted(events, profile.sure_us), profile.sure_us)
     return events
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from skypane.model.groups import Float64Array, Int64Array
+from skypane.model.groups import Float64Array
 from skypane.traffic.arrivals.base import (
     US_PER_S,
     ModulatedArrivals,
     RateProfile,
     Span,
     flat_profile,
-    poisson_events_us,
     stepped_profile,
 )
 from skypane.traffic.seeds import Purpose, Seeds
@@ -75,36 +74,19 @@ class MarkovArrivals(ModulatedArrivals):
         return self.burst_share * self.burst_rate_per_s + (1.0 - self.burst_share) * self.calm_rate_per_s
 
     def profile(self, seeds: Seeds, span: Span) -> RateProfile:
-        """The rate of all arrivals, those at changes of phase included."""
+        """The rate of arrivals that keep the phase; one more is sure at each change of it."""
         if self.redraws_per_s == 0.0:
             return flat_profile(self.burst_rate_per_s, span)
-        starts_us, bursting = self._phases(seeds, span)
-        return stepped_profile(starts_us, np.where(bursting, self.burst_rate_per_s, self.calm_rate_per_s), span)
-
-    def events_us(self, seeds: Seeds, span: Span) -> Int64Array:
-        """Arrivals that keep the phase, and one at each change of it."""
-        if self.redraws_per_s == 0.0:
-            return super().events_us(seeds, span)
-        starts_us, bursting = self._phases(seeds, span)
+        starts_us, bursting = two_state_path(
+            seeds, Purpose.PHASES, self.redraws_per_s, self.burst_share, start_us=span.start_us, stop_us=span.stop_us
+        )
         keeping_rates = np.where(
             bursting,
             self.burst_rate_per_s - self.redraws_per_s * (1.0 - self.burst_share),
             self.calm_rate_per_s - self.redraws_per_s * self.burst_share,
         )
-        keeping = stepped_profile(starts_us, keeping_rates, span)
-        events = poisson_events_us(seeds.generator(Purpose.EVENTS, span.index), keeping, span)
-        changes = starts_us[(starts_us >= span.start_us) & (starts_us < span.stop_us)].astype(np.int64)
-        return np.insert(events, np.searchsorted(events, changes), changes)
-
-    def _phases(self, seeds: Seeds, span: Span) -> tuple[Float64Array, BoolArray]:
-        return two_state_path(
-            seeds,
-            Purpose.PHASES,
-            self.redraws_per_s,
-            self.burst_share,
-            start_us=span.start_us,
-            stop_us=span.stop_us,
-        )
+        changes_us = starts_us[(starts_us >= span.start_us) & (starts_us < span.stop_us)].astype(np.int64)
+        return replace(stepped_profile(starts_us, keeping_rates, span), sure_us=changes_us)
 
 
 def two_state_path(

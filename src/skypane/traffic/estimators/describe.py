@@ -39,7 +39,7 @@ class Description:
             ("records", f"{self.records:,}"),
             ("duration", _time(self.duration_s)),
             ("arrival rate", f"{self.rate_per_s:,.{0 if self.rate_per_s >= 10 else 4}f} records/s"),
-            ("peak to mean", f"{self.peak_to_mean:.2f}"),
+            ("peak to mean", f"{self.peak_to_mean:.2f}" if self.peak_to_mean else "unknown (too short)"),
             ("late arrivals", f"{self.late_records:,} ({100 * self.late_share:.1f} %)"),
             ("mean delay", _time(self.mean_delay_s)),
             ("max delay", _time(self.max_delay_s)),

@@ -35,7 +35,7 @@ class Dispersion:
     def __str__(self) -> str:
         if self.settled:
             return f"{self.value:,.0f}" if self.value >= 10 else f"{self.value:.2f}"
-        return f"above {self.value:,.0f} (not settled)"
+        return f"above {self.value:,.0f} (not settled)" if self.curve else "unknown (too short)"
 
 
 def index_of_dispersion(counts: Counts, tolerance: float = TOLERANCE) -> Dispersion:
