@@ -93,29 +93,34 @@ def _outcomes(
 
 
 def _table(name: str, spec: WindowSpec, attributes: Sequence[str], outcomes: Sequence[Outcome]) -> Table:
-    title = f"{name}: skyline of {len(attributes)} attributes, {spec}; {outcomes[0].records:,} records once settled"
-    table = Table(title=title, title_justify="left")
-    table.add_column("policy")
-    for heading in ("slack", "late", "harmful", "window latency", "p99", "pane latency", "closing lag", "rows held"):
-        table.add_column(heading, justify="right")
+    table = Table(
+        title=f"{name}: skyline of {len(attributes)} attributes, {spec}",
+        caption=f"{outcomes[0].records:,} records once settled; slack and latencies in ms",
+        title_justify="left",
+        caption_justify="left",
+    )
+    table.add_column("policy", no_wrap=True)
+    for heading in (
+        "slack",
+        "late",
+        "harmful",
+        "window\nlatency",
+        "\np99",
+        "pane\nlatency",
+        "closing\nlag",
+        "rows\nheld",
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
     for one in outcomes:
+        times_ms = (one.window_latency_ms, one.window_latency_p99_ms, one.pane_latency_ms, one.closing_lag_ms)
+        shares = (f"{one.late_share:.3%}", f"{one.harm_share:.3%}")
         table.add_row(
-            one.policy,
-            f"{one.slack_ms:,.0f} ms",
-            f"{one.late_share:.3%}",
-            f"{one.harm_share:.4%}",
-            f"{one.window_latency_ms:,.0f} ms",
-            f"{one.window_latency_p99_ms:,.0f} ms",
-            f"{one.pane_latency_ms:,.0f} ms",
-            f"{one.closing_lag_ms:,.0f} ms",
-            f"{one.held_rows:,.0f}",
+            one.policy, f"{one.slack_ms:,.0f}", *shares, *(f"{ms:,.0f}" for ms in times_ms), f"{one.held_rows:,.0f}"
         )
     return table
 
 
-def _tables(
-    file: Path | None, stream: dict[str, str] | None, ts: str, arrival: str
-) -> tuple[str, Iterator[pa.Table]]:
+def _tables(file: Path | None, stream: dict[str, str] | None, ts: str, arrival: str) -> tuple[str, Iterator[pa.Table]]:
     if (file is None) == (stream is None):
         raise OptionError("lateness needs either a file or --generate with the options of a stream, not both")
     if file is not None:

@@ -64,7 +64,7 @@ class ControlledSlack(Lateness):
         """The target and the bounds of the slack."""
         initial, bound = self._bounds_us
         return {
-            "target": f"{self.target:.3%}",
+            "target": f"{100 * self.target:g} %",
             "initial slack": format_duration_us(initial),
             "max slack": "unbounded" if bound is None else format_duration_us(bound),
         }

@@ -27,10 +27,12 @@ def plot_outcomes(outcomes: Sequence[Outcome], path: Path, title: str) -> Path:
     by_policy.set_title(title, fontsize=10, loc="left")
     trade.scatter([max(o.late_share, _NEVER) for o in outcomes], seconds, color=GREY, s=26, label="late")
     trade.scatter([max(o.harm_share, _NEVER) for o in outcomes], seconds, color=RED, s=26, marker="x", label="harmful")
-    for outcome, latency in zip(outcomes, seconds, strict=True):
+    for index, (outcome, latency) in enumerate(zip(outcomes, seconds, strict=True)):
         low, high = sorted((max(outcome.late_share, _NEVER), max(outcome.harm_share, _NEVER)))
         trade.plot([low, high], [latency, latency], color=GREY, linewidth=0.6)
-        trade.annotate(outcome.policy, (high, latency), fontsize=7, xytext=(5, -2), textcoords="offset points")
+        trade.annotate(
+            outcome.policy, (high, latency), fontsize=7, xytext=(5, 2 - 9 * (index % 2)), textcoords="offset points"
+        )
     trade.set(xscale="log", xlabel="share of records (leftmost: none)", ylabel="window latency, s")
     trade.set_xlim(right=8.0)
     trade.legend(fontsize=8, frameon=False, loc="lower left")

@@ -1,14 +1,15 @@
-"""Lateness study: what each policy costs and loses on one and the same stream, in virtual time, with the real operators.
+"""Lateness study: what each policy costs and loses on one stream, in virtual time, with the real operators.
 
 The stream is cut into steps by arrival, as a source would cut it. A window is answered at the end of the step whose
-punctuation passes it: its latency runs from the arrival of its first record until then (definition 3 of the first paper).
-Computing takes no time here, so that latency is that of waiting alone.
+punctuation passes it: its latency runs from the arrival of its first record until then (definition 3 of the first
+paper). Computing takes no time here, so that latency is that of waiting alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ def cut_by_arrival(tables: Iterable[pa.Table], arrival: str, interval_us: int) -
     for table in tables:
         slots = times_us(table.column(arrival)) // interval_us
         borders = [0, *(np.flatnonzero(np.diff(slots)) + 1).tolist(), len(slots)]
-        for low, high in zip(borders, borders[1:], strict=False):
+        for low, high in pairwise(borders):
             if high == low:
                 continue
             slot = int(slots[low])

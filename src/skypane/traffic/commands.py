@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,6 +130,24 @@ def inspect(
 
 def read_times(path: Path, ts: str, arrival: str) -> tuple[Int64Array, Int64Array | None]:
     """Event and arrival times of a Parquet or CSV file in order of arrival, in microseconds."""
+    table = _read(path, ts, only=(ts, arrival))
+    if arrival not in table.column_names:
+        return _microseconds(table, ts), None
+    table = table.sort_by(arrival)
+    return _microseconds(table, ts), _microseconds(table, arrival)
+
+
+def read_stream(path: Path, ts: str, arrival: str) -> pa.Table:
+    """All columns of a Parquet or CSV file, in order of arrival; both times are there."""
+    table = _read(path, ts)
+    if arrival not in table.column_names:
+        raise SchemaError(f"column {arrival!r} is not in {str(path)!r}; name the column with the arrival time")
+    for name in (ts, arrival):
+        _microseconds(table, name)
+    return table.sort_by(arrival)
+
+
+def _read(path: Path, ts: str, only: Sequence[str] = ()) -> pa.Table:
     if path.suffix not in _FORMATS:
         raise OptionError(f"file {str(path)!r}: must end in {' or '.join(_FORMATS)}")
     if not path.exists():
@@ -137,14 +155,11 @@ def read_times(path: Path, ts: str, arrival: str) -> tuple[Int64Array, Int64Arra
     if path.suffix == ".csv":
         table = pa.csv.read_csv(path)
     else:
-        present = pa.parquet.read_schema(path).names
-        table = pa.parquet.read_table(path, columns=[name for name in (ts, arrival) if name in present])
+        columns = [name for name in pa.parquet.read_schema(path).names if not only or name in only]
+        table = pa.parquet.read_table(path, columns=columns)
     if ts not in table.column_names:
         raise SchemaError(f"column {ts!r} is not in {str(path)!r}; name the column with the event time")
-    if arrival not in table.column_names:
-        return _microseconds(table, ts), None
-    table = table.sort_by(arrival)
-    return _microseconds(table, ts), _microseconds(table, arrival)
+    return table
 
 
 def _microseconds(table: pa.Table, name: str) -> Int64Array:

@@ -12,7 +12,7 @@ from skypane.model.groups import Int64Array
 from skypane.traffic.arrivals.base import US_PER_S
 
 _BINS = 150
-_BLUE, _RED, _GREY = "#2a6f97", "#c1121f", "#8d99ae"
+BLUE, RED, GREY = "#2a6f97", "#c1121f", "#8d99ae"
 
 
 def plot_arrivals(arrival_us: Int64Array, path: Path, title: str) -> Path:
@@ -23,7 +23,7 @@ def plot_arrivals(arrival_us: Int64Array, path: Path, title: str) -> Path:
     for share, name in ((0.1, "the middle tenth"), (0.01, "the middle hundredth")):
         if len(_middle(since_us, share)) >= _BINS and whole_us * share >= _BINS:
             names.append(name)
-    figure = _figure(rows=len(names))
+    figure = new_figure(rows=len(names))
     unit, unit_name = _unit(whole_us)
     for axes, share in zip(figure.subplots(len(names), 1, squeeze=False)[:, 0], (1.0, 0.1, 0.01), strict=False):
         start_us = int(whole_us * (1.0 - share) / 2)
@@ -31,8 +31,8 @@ def plot_arrivals(arrival_us: Int64Array, path: Path, title: str) -> Path:
         counts = np.bincount((_middle(since_us, share) - start_us) // bin_us, minlength=_BINS)[:_BINS]
         edges = (start_us + np.arange(len(counts) + 1) * bin_us) / unit
         rates = counts * (US_PER_S / bin_us)
-        axes.stairs(rates, edges, fill=True, color=_BLUE, alpha=0.85)
-        axes.axhline(rates.mean(), color=_RED, linewidth=0.9, linestyle="--", label="mean")
+        axes.stairs(rates, edges, fill=True, color=BLUE, alpha=0.85)
+        axes.axhline(rates.mean(), color=RED, linewidth=0.9, linestyle="--", label="mean")
         axes.set(xlim=(edges[0], edges[-1]), ylim=(0, rates.max() * 1.1), ylabel="records/s")
         axes.yaxis.set_major_formatter(lambda rate, _: f"{rate:,.10g}")
         axes.set_title(f"bins of {_length(bin_us)}", fontsize=9, loc="right")
@@ -40,7 +40,7 @@ def plot_arrivals(arrival_us: Int64Array, path: Path, title: str) -> Path:
     figure.axes[0].legend(loc="upper right", fontsize=8, frameon=False)
     parts = f" ({', '.join(names)})" if len(names) > 1 else ""
     figure.axes[-1].set_xlabel(f"arrival, {unit_name} from the start{parts}")
-    return _save(figure, path)
+    return save_figure(figure, path)
 
 
 def _middle(since_us: Int64Array, share: float) -> Int64Array:
@@ -52,19 +52,19 @@ def _middle(since_us: Int64Array, share: float) -> Int64Array:
 
 def plot_delays(ts_us: Int64Array, arrival_us: Int64Array, path: Path, title: str) -> Path:
     """Delay of records over time, and its distribution."""
-    figure = _figure(rows=2)
+    figure = new_figure(rows=2)
     over_time, spread = figure.subplots(2, 1)
     delay_unit, delay_name = _unit(int((arrival_us - ts_us).max()))
     time_unit, time_name = _unit(int(arrival_us[-1] - arrival_us[0]))
     delays = (arrival_us - ts_us) / delay_unit
     elapsed = (arrival_us - arrival_us[0]) / time_unit
     shown = np.unique(np.linspace(0, len(delays) - 1, 4000).astype(np.int64))
-    over_time.scatter(elapsed[shown], delays[shown], s=2, color=_BLUE, alpha=0.5, linewidths=0)
+    over_time.scatter(elapsed[shown], delays[shown], s=2, color=BLUE, alpha=0.5, linewidths=0)
     slot = np.minimum((elapsed / max(elapsed[-1], 1e-9) * _BINS).astype(np.int64), _BINS - 1)
     highest = np.zeros(_BINS)
     np.maximum.at(highest, slot, delays)
     middles = (np.arange(_BINS) + 0.5) * elapsed[-1] / _BINS
-    over_time.plot(middles, highest, color=_RED, linewidth=0.9, drawstyle="steps-mid", label="longest")
+    over_time.plot(middles, highest, color=RED, linewidth=0.9, drawstyle="steps-mid", label="longest")
     over_time.set(
         xlabel=f"arrival, {time_name} from the start", ylabel=f"delay, {delay_name}", xlim=(0, max(elapsed[-1], 1e-9))
     )
@@ -73,17 +73,18 @@ def plot_delays(ts_us: Int64Array, arrival_us: Int64Array, path: Path, title: st
     ordered = np.sort(delays)
     from_end = np.geomspace(1, len(ordered), 1000).astype(np.int64)  # the tail is what matters
     at = np.unique(len(ordered) - from_end)
-    spread.plot(ordered[at], 1.0 - at / len(ordered), color=_BLUE, linewidth=1.2)
-    spread.axvline(float(delays.mean()), color=_GREY, linewidth=0.9, linestyle="--", label="mean")
+    spread.plot(ordered[at], 1.0 - at / len(ordered), color=BLUE, linewidth=1.2)
+    spread.axvline(float(delays.mean()), color=GREY, linewidth=0.9, linestyle="--", label="mean")
     spread.set(
         xlabel=f"delay, {delay_name}", ylabel="share of records above", yscale="log", ylim=(0.5 / len(ordered), 1.5)
     )
     spread.set_xlim(left=min(0.0, float(ordered[0])))
     spread.legend(loc="upper right", fontsize=8, frameon=False)
-    return _save(figure, path)
+    return save_figure(figure, path)
 
 
-def _figure(rows: int) -> Any:
+def new_figure(rows: int) -> Any:
+    """An empty figure for so many panels, one below the other."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -94,7 +95,8 @@ def _figure(rows: int) -> Any:
     return figure
 
 
-def _save(figure: Any, path: Path) -> Path:
+def save_figure(figure: Any, path: Path) -> Path:
+    """Write a PNG file; the same figure gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
