@@ -11,7 +11,8 @@ from skypane.traffic.arrivals.base import US_PER_S
 from skypane.traffic.estimators.counts import Counts
 
 TOLERANCE = 0.2
-_FEWEST_INTERVALS = 200
+# The variance of n counts is off by a share of sqrt(2 / n): the tolerance is three times that.
+_FEWEST_INTERVALS = 500
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Dispersion:
 
 
 def index_of_dispersion(counts: Counts, tolerance: float = TOLERANCE) -> Dispersion:
-    """Variance to mean of counts, in intervals that are doubled as long as at least 200 of them remain.
+    """Variance to mean of counts, in intervals that are doubled as long as at least 500 of them remain.
 
     It has settled when from some length on making intervals four times longer changes it by less than
     ``tolerance``. What is still missing there falls with the length of the interval (it is the part of the
