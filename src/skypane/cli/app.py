@@ -10,6 +10,7 @@ from rich.console import Console
 import skypane
 from skypane.cli.demo import demo
 from skypane.cli.run import run
+from skypane.cli.simulate import simulate
 from skypane.cli.traffic import generate, inspect
 from skypane.model.errors import SkypaneError
 
@@ -50,5 +51,5 @@ def main(
     del version
 
 
-for command in (demo, run, generate, inspect):
+for command in (demo, run, generate, inspect, simulate):
     app.command()(command)

@@ -22,9 +22,9 @@ class Gains:
 class Pid:
     """Equation 3 of paper 1: ``Kp e + Ki sum(e) + Kd (e - e before)`` with ``e = set_point - measured``.
 
-    The output is an *adjustment*, at most ``limit`` either way. Two things keep past errors from piling up while nothing
-    can be done about them (integral windup): the sum never asks for more than the limit, and it takes in no error that
-    pushes against an actuator that is already at its end (``blocked``).
+    The output is an *adjustment*, at most ``limit`` either way. Two things keep past errors from piling up while
+    nothing can be done about them (integral windup): the sum never asks for more than the limit, and it takes in no
+    error that pushes against an actuator that is already at its end (``blocked``).
     """
 
     gains: Gains

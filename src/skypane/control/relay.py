@@ -2,7 +2,7 @@
 
 The relay adjusts by a fixed ``step``, up while the measurement is below the set-point and down while it is above. That
 makes the loop oscillate; the amplitude and the period of the oscillation say how strongly and how fast the process
-answers, and Ziegler and Nichols' rules turn them into gains.
+answers, and rules of thumb turn them into gains.
 """
 
 from __future__ import annotations
@@ -43,24 +43,17 @@ class Relay:
         direction = self.direction if abs(error) <= self.hysteresis else (1 if error > 0 else -1)
         after = replace(self, direction=direction, samples=(*self.samples, measured))
         if direction == 1 and self.direction == -1:
-            after = after._next_cycle()
+            after = _next_cycle(after)
         return direction * self.step, after
 
-    def _next_cycle(self) -> Relay:
-        if not self.started:
-            return replace(self, started=True, samples=self.samples[-1:])
-        swing, length = max(self.samples) - min(self.samples), len(self.samples) - 1
-        return replace(
-            self,
-            samples=self.samples[-1:],
-            amplitudes=(*self.amplitudes, swing),
-            periods=(*self.periods, length),
-        )
-
-    def gains(self) -> Gains | None:
+    def gains(self, *, adds_up: bool = False) -> Gains | None:
         """The gains found, time counted in sampling periods; ``None`` if there were too few cycles to tell.
 
-        ``Ku = 4 step / (pi a)`` with ``a`` half the swing; the medians over cycles, since one burst is no oscillation.
+        The ultimate gain is ``4 step / (pi a)`` with ``a`` half the swing; the medians over cycles, since one burst is
+        no oscillation. By default the rules of Ziegler and Nichols. They are for outputs that are set. Where the output
+        ``adds_up``, as adjustments do, the process is an integral already: another one, of the errors, keeps the loop
+        swinging (docs/reproduction.md shows it), so that gain is zero, and the others are half of what Tyreus and
+        Luyben advise for processes that integrate, since bursts are noise to follow only half-heartedly.
         """
         if len(self.periods) < MIN_CYCLES:
             return None
@@ -68,6 +61,8 @@ class Relay:
         if swing <= 0.0:
             return None
         ultimate = 8.0 * self.step / (math.pi * swing)
+        if adds_up:
+            return Gains(ultimate / 4.4, 0.0, ultimate / 4.4 * period / 6.3)
         return Gains(0.6 * ultimate, 1.2 * ultimate / period, 0.075 * ultimate * period)
 
     def to_json(self) -> dict[str, object]:
@@ -88,3 +83,15 @@ class Relay:
         """The inverse of :meth:`to_json`."""
         lists = {name: tuple(body[name]) for name in ("samples", "amplitudes", "periods")}
         return cls(**{**body, **lists})
+
+
+def _next_cycle(relay: Relay) -> Relay:
+    if not relay.started:
+        return replace(relay, started=True, samples=relay.samples[-1:])
+    swing, length = max(relay.samples) - min(relay.samples), len(relay.samples) - 1
+    return replace(
+        relay,
+        samples=relay.samples[-1:],
+        amplitudes=(*relay.amplitudes, swing),
+        periods=(*relay.periods, length),
+    )

@@ -1,4 +1,4 @@
-"""Adaptive splitting: a pane's active shard grows to a threshold, then the least loaded worker takes over (paper 1, AS)."""
+"""Adaptive splitting: a shard grows to a threshold, then the least loaded worker takes over (paper 1, AS)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Adaptive(PaneStrategy):
     def restore(self, body: Mapping[str, Any]) -> None:
         """Continue with the same owners and the same threshold."""
         super().restore(body)
-        self._owners = {pane: worker for pane, worker in body["owners"]}
+        self._owners = dict(body["owners"])
         self._last_chosen = body["last_chosen"]
         self._base.restore(body["base"])
         self._base_records = self._base.records

@@ -14,7 +14,7 @@ MIN_ALPHA, MAX_ALPHA = 0.05, 20.0
 
 
 class AdaptivePid(Adaptive):
-    """The threshold is ``alpha`` times the base threshold; a PID moves alpha so that utilization meets the set-point."""
+    """The threshold is ``alpha`` times the base threshold; a PID moves alpha to keep utilization at the set-point."""
 
     name = "adaptive_pid"
 

@@ -4,53 +4,59 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 WARM_UP_PANES = 5
-MEMORY_SHARDS = 100
+MEMORY_PANES = 300
+"""Long against the sampling period: the threshold limits the shards it is made from, and must not chase itself."""
+
+
+class _PaneSums(NamedTuple):
+    shards: int
+    records: int
+    squares: int
 
 
 class BaseThreshold:
-    """Remembers the sizes of the last closed shards; those without records are left out."""
+    """Remembers the last closed panes by their shards; shards without records are left out.
+
+    Only sums are kept of each pane, whole numbers throughout: the same panes give the same threshold, bit for bit,
+    however they came to be remembered.
+    """
 
     def __init__(self) -> None:
-        self._sizes: deque[int] = deque(maxlen=MEMORY_SHARDS)
-        self._pane_sizes: deque[int] = deque(maxlen=MEMORY_SHARDS)
-        self._panes = 0
+        self._panes: deque[_PaneSums] = deque(maxlen=MEMORY_PANES)
 
     def observe(self, shards: Iterable[int]) -> None:
         """Take in the shard sizes of a closed pane."""
         sizes = [size for size in shards if size > 0]
         if sizes:
-            self._panes += 1
-            self._sizes.extend(sizes)
-            self._pane_sizes.append(sum(sizes))
+            self._panes.append(_PaneSums(len(sizes), sum(sizes), sum(size * size for size in sizes)))
 
     @property
     def records(self) -> float:
         """The threshold in records; infinite, so that nothing is split, during the first panes."""
-        if self._panes < WARM_UP_PANES:
+        if len(self._panes) < WARM_UP_PANES:
             return math.inf
-        mean = sum(self._sizes) / len(self._sizes)
-        return mean + math.sqrt(sum((size - mean) ** 2 for size in self._sizes) / len(self._sizes))
+        shards = sum(pane.shards for pane in self._panes)
+        mean = sum(pane.records for pane in self._panes) / shards
+        return mean + math.sqrt(max(0.0, sum(pane.squares for pane in self._panes) / shards - mean * mean))
 
     @property
     def largest_pane(self) -> int:
         """The largest pane remembered: a threshold above it splits nothing."""
-        return max(self._pane_sizes, default=0)
+        return max((pane.records for pane in self._panes), default=0)
 
     @property
     def mean_pane(self) -> float:
         """The mean size of the panes remembered."""
-        return sum(self._pane_sizes) / len(self._pane_sizes) if self._pane_sizes else 0.0
+        return sum(pane.records for pane in self._panes) / len(self._panes) if self._panes else 0.0
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> list[list[int]]:
         """A form that survives JSON."""
-        return {"sizes": list(self._sizes), "pane_sizes": list(self._pane_sizes), "panes": self._panes}
+        return [list(pane) for pane in self._panes]
 
-    def restore(self, body: Mapping[str, Any]) -> None:
+    def restore(self, body: Sequence[Sequence[int]]) -> None:
         """Continue from :meth:`to_json`."""
-        self._sizes = deque(body["sizes"], maxlen=MEMORY_SHARDS)
-        self._pane_sizes = deque(body["pane_sizes"], maxlen=MEMORY_SHARDS)
-        self._panes = body["panes"]
+        self._panes = deque((_PaneSums(*pane) for pane in body), maxlen=MEMORY_PANES)

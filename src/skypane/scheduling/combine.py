@@ -1,8 +1,8 @@
 """Combine: partials are made where the records are, and nothing is sent but partials; control bounds how many places.
 
-The papers route every record to the owner of its shard. Records of a pane are anyway spread over all tasks that read the
-source, so the cheapest shards are those that are there. What remains to be decided is how many tasks read: each
-makes a shard of every pane. The controller bounds that number, since more shards mean larger partials for the window stage.
+The papers route every record to the owner of its shard. Records of a pane are anyway spread over all tasks that read
+the source, so the cheapest shards are those that are there. What remains to be decided is how many tasks read: each
+makes a shard of every pane. The controller bounds that number, since more shards mean more rows for the window stage.
 """
 
 from __future__ import annotations
@@ -82,6 +82,6 @@ class Combine(PaneStrategy):
         super().restore(body)
         self._share = body["share"]
         self._holders = {pane: list(workers) for pane, workers in body["holders"]}
-        self._turns = {pane: turn for pane, turn in body["turns"]}
+        self._turns = dict(body["turns"])
         self._last_chosen = body["last_chosen"]
         self._controller.restore(body["controller"])

@@ -98,7 +98,7 @@ class PaneStrategy(ABC):
     def _choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
         """Distribute records of a pane whose shards so far are given."""
 
-    def _on_close(self, pane: int, shards: Mapping[int, int]) -> None:
+    def _on_close(self, pane: int, shards: Mapping[int, int]) -> None:  # noqa: B027 - most need not know
         """Forget or learn from a pane that is closed."""
 
     def describe(self) -> dict[str, float]:
@@ -114,5 +114,5 @@ class PaneStrategy(ABC):
         """Continue from :meth:`to_json` of a strategy of the same name and degree."""
         if (body["name"], body["degree"]) != (self.name, self.degree):
             raise OptionError(f"state of {body['name']} with degree {body['degree']} does not fit {self.name}.")
-        self._shards = {pane: {worker: count for worker, count in shards} for pane, shards in body["shards"]}
+        self._shards = {pane: dict(shards) for pane, shards in body["shards"]}
         self._closed_before = body["closed_before"]

@@ -44,7 +44,7 @@ class TupleRoundRobin(PaneStrategy):
 
 
 def dealt(records: int, turns: range | list[int], degree: int) -> list[Allocation]:
-    """Deal records one by one to the workers ``turn mod degree``; the first ones get one more if it does not come out."""
+    """Deal records one by one to the workers ``turn mod degree``; what is left over goes to the first."""
     each, more = divmod(records, len(turns))
     counts = ((turn % degree, each + (index < more)) for index, turn in enumerate(turns))
     return [Allocation(worker, count) for worker, count in counts if count]

@@ -1,4 +1,4 @@
-"""SplittingController: the loop around the utilization - relay experiment first, then the PID with the gains it found."""
+"""SplittingController: the loop around the utilization - a relay experiment, then the PID with the gains it found."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skypane.control.relay import Relay
 from skypane.model.errors import OptionError
 from skypane.scheduling.utilization import Measurement, utilization
 
-FALLBACK_GAINS = Gains(0.3, 0.0, 0.3)
+FALLBACK_GAINS = Gains(0.2, 0.0, 0.2)
 """If the experiment shows no oscillation, because splitting makes no difference: cautious, and without a memory."""
 
 
@@ -22,7 +22,9 @@ class ControlOptions:
     set_point: float = 0.9
     limit: float = 0.3
     """The largest adjustment in one sampling period."""
-    warm_up_periods: int = 20
+    smoothing: float = 0.3
+    """Weight of the newest measurement in the smoothed utilization: single bursts must not drive the loop."""
+    warm_up_periods: int = 40
     """Sampling periods for the relay experiment; 0 takes ``gains`` as they are."""
     gains: Gains | None = None
     """Gains to use instead of those of the experiment."""
@@ -49,6 +51,8 @@ class SplittingController:
         measured = utilization(measurement)
         if measured is None:
             return 0.0
+        if self.last_utilization is not None:
+            measured = self.last_utilization + self._options.smoothing * (measured - self.last_utilization)
         self.last_utilization = measured
         if self._pid is not None:
             adjustment, self._pid = self._pid.update(measured, blocked=blocked)
@@ -65,7 +69,7 @@ class SplittingController:
         return None if self._pid is None else self._pid.gains
 
     def _tuned(self) -> Pid:
-        gains = self._options.gains or self._relay.gains() or FALLBACK_GAINS
+        gains = self._options.gains or self._relay.gains(adds_up=True) or FALLBACK_GAINS
         return Pid(gains, self._options.set_point, self._options.limit)
 
     def to_json(self) -> dict[str, Any]:

@@ -42,7 +42,10 @@ class Assignment(NamedTuple):
 
 
 class WindowStrategy(ABC):
-    """Keeps the waiting partials by window and what each worker is doing; a subclass finds the next task."""
+    """Keeps the waiting partials by window and what each worker is doing; a subclass finds the next task.
+
+    The worker that has been idle for longest is the first to get a task.
+    """
 
     name: ClassVar[str]
 
@@ -54,6 +57,7 @@ class WindowStrategy(ABC):
         self._running: dict[int, Task] = {}
         self._updating: set[int] = set()
         self._last_window: dict[int, int] = {}
+        self._ready = list(range(degree))
 
     def offer(self, window: int, partial: int) -> None:
         """One more partial that the window's result needs."""
@@ -62,19 +66,23 @@ class WindowStrategy(ABC):
     def assign(self) -> list[Assignment]:
         """Start what can be started: as many tasks as there are idle workers and work for them."""
         assignments = []
-        for worker in self._idle_in_order():
-            task = self._next_task(worker)
-            if task is not None:
-                self._running[worker] = task
-                if not task.is_merge:
-                    self._updating.add(task.window)
-                self._last_window[worker] = task.window
-                assignments.append(Assignment(worker, task))
+        if self._waiting:
+            for worker in list(self._ready):
+                task = self._next_task(worker)
+                if task is not None:
+                    self._ready.remove(worker)
+                    self._running[worker] = task
+                    if not task.is_merge:
+                        self._updating.add(task.window)
+                    self._last_window[worker] = task.window
+                    assignments.append(Assignment(worker, task))
         return assignments
 
     def finish(self, worker: int, merged: int | None = None) -> None:
         """The worker is idle again; a merge hands back its partial, which waits like any other."""
         task = self._running.pop(worker)
+        if worker < self.degree:
+            self._ready.append(worker)
         if task.is_merge:
             if merged is None:
                 raise ValueError("a finished merge must hand back its partial")
@@ -85,7 +93,7 @@ class WindowStrategy(ABC):
     @property
     def idle(self) -> int:
         """How many workers have nothing to do."""
-        return max(0, self.degree - len(self._running))
+        return len(self._ready)
 
     @property
     def waiting(self) -> int:
@@ -96,10 +104,10 @@ class WindowStrategy(ABC):
         """Use this many workers from now on. Those beyond it end the task they are doing and get no other."""
         if degree < 1:
             raise OptionError(f"degree={degree!r} must be 1 or more.")
+        kept = [worker for worker in self._ready if worker < degree]
+        known = {*kept, *self._running}
+        self._ready = kept + [worker for worker in range(degree) if worker not in known]
         self.degree = degree
-
-    def _idle_in_order(self) -> list[int]:
-        return [worker for worker in range(self.degree) if worker not in self._running]
 
     @abstractmethod
     def _next_task(self, worker: int) -> Task | None:
@@ -123,6 +131,7 @@ class WindowStrategy(ABC):
             "waiting": [[window, list(partials)] for window, partials in self._waiting.items()],
             "running": [[worker, list(task)] for worker, task in self._running.items()],
             "last_window": sorted(self._last_window.items()),
+            "ready": list(self._ready),
         }
 
     def restore(self, body: Mapping[str, Any]) -> None:
@@ -132,4 +141,5 @@ class WindowStrategy(ABC):
         self._waiting = {window: deque(partials) for window, partials in body["waiting"]}
         self._running = {worker: Task(*task) for worker, task in body["running"]}
         self._updating = {task.window for task in self._running.values() if not task.is_merge}
-        self._last_window = {worker: window for worker, window in body["last_window"]}
+        self._last_window = dict(body["last_window"])
+        self._ready = list(body["ready"])

@@ -137,10 +137,15 @@ def run_panes(
     end_us = float(len(table.punctuation_us) * table.slice_us)
     run = PaneRun(strategy.degree, float(warm_up_us), end_us)
     borders = np.searchsorted(table.slices, np.arange(len(table.punctuation_us) + 1)).tolist()
-    panes, counts, closed_at = table.panes.tolist(), table.counts.tolist(), (table.punctuation_us // table.pane_us).tolist()
+    panes, counts, closed_at = (
+        table.panes.tolist(),
+        table.counts.tolist(),
+        (table.punctuation_us // table.pane_us).tolist(),
+    )
     first_us: dict[int, float] = {}
     busy_us = np.zeros(strategy.degree)
     next_pane, sample_us = panes[0], period_us
+    closed_at[-1] = max(panes) + 1  # the stream is over: every pane closes
     for index, closed_before in enumerate(closed_at):
         now_us = float((index + 1) * table.slice_us)
         for row in range(borders[index], borders[index + 1]):
@@ -149,8 +154,6 @@ def run_panes(
                 names[pane] = distributions.of(pane, table.pane_us)
                 first_us[pane] = now_us
             stage.arrive(now_us, pane, counts[row])
-        if index == len(closed_at) - 1:
-            closed_before = max(panes) + 1  # the stream is over: every pane closes
         while next_pane < closed_before:
             name = names.pop(next_pane, "independent")
             _close(run, stage, cost, name, now_us, next_pane, first_us.pop(next_pane, now_us))
@@ -173,6 +176,4 @@ def _close(
     closed, ready_us, computed_us = stage.punctuate(now_us, pane)
     selected = sum(cost.rows(name, records) for records in closed.shards.values())
     records = sum(closed.shards.values())
-    run.panes.append(
-        PaneRecord(pane, records, dict(closed.shards), first_us, computed_us, now_us, ready_us, selected)
-    )
+    run.panes.append(PaneRecord(pane, records, dict(closed.shards), first_us, computed_us, now_us, ready_us, selected))

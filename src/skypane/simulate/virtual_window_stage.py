@@ -144,9 +144,7 @@ class VirtualWindowStage(Generic[P]):
             into = self._results.get(task.window) if task.other is None else self._use(task.other)
             combined = self._algebra.combine(into, partial)
             finish_us = now_us + combined.took_us
-            heapq.heappush(
-                self._finishing, (finish_us, next(self._numbers), assignment, combined.partial, now_us)
-            )
+            heapq.heappush(self._finishing, (finish_us, next(self._numbers), assignment, combined.partial, now_us))
 
     def _finish_next(self, before_us: float) -> float:
         finish_us, _, (worker, task), partial, start_us = heapq.heappop(self._finishing)
