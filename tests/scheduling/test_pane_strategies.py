@@ -167,10 +167,10 @@ def test_control_splits_more_under_load_and_less_without(name: str, busy_us: flo
 
 @pytest.mark.parametrize("degree", [0, -1, 2.5, True, 10_001])
 def test_a_degree_is_a_whole_number_from_1(degree: Any) -> None:
-    with pytest.raises(OptionError, match="degree=.* must be a whole number from 1 to 10000"):
+    with pytest.raises(OptionError, match=r"degree=.* must be a whole number from 1 to 10000"):
         pane_strategy("tuple_rr", degree)
 
 
 def test_an_unknown_strategy_is_named_with_the_known_ones() -> None:
-    with pytest.raises(OptionError, match="'best' is unknown.*pane_rr, tuple_rr, adaptive, adaptive_pid, combine"):
+    with pytest.raises(OptionError, match=r"'best' is unknown.*pane_rr, tuple_rr, adaptive, adaptive_pid, combine"):
         pane_strategy("best", 3)

@@ -10,7 +10,8 @@ from skypane.scheduling.utilization import Measurement, WorkerLoad, utilization
 
 
 def test_by_hand() -> None:
-    # Mean cost 1,000,000 us / 200 records = 5,000 us. Capacities: 150 + 400,000 / 5,000 = 230; 50 + 600,000 / 5,000 = 170.
+    # Mean cost 1,000,000 us / 200 records = 5,000 us.
+    # Capacities: 150 + 400,000 / 5,000 = 230 and 50 + 600,000 / 5,000 = 170.
     loads = [WorkerLoad(600_000, 150, 180), WorkerLoad(400_000, 50, 60)]
     expected = 180**2 / (240 * 230) + 60**2 / (240 * 170)
     assert utilization(Measurement(1_000_000, loads)) == pytest.approx(expected)

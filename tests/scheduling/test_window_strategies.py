@@ -1,4 +1,4 @@
-"""Laws of every window strategy: one update per window at a time, nothing lost, locality, merges only for idle workers."""
+"""Laws of every window strategy: one update per window at a time, nothing lost, locality, merges for idle workers."""
 
 from __future__ import annotations
 
@@ -149,5 +149,5 @@ def test_the_collector_delivers_in_order_and_each_once(order: list[int]) -> None
 
 
 def test_an_unknown_strategy_is_named_with_the_known_ones() -> None:
-    with pytest.raises(OptionError, match="'fast' is unknown.*win_rr, win_fb, win_fb_merge"):
+    with pytest.raises(OptionError, match=r"'fast' is unknown.*win_rr, win_fb, win_fb_merge"):
         window_strategy("fast", 3)
