@@ -56,7 +56,7 @@ def test_idle_workers_merge_what_waits_for_a_busy_window(
     name: str, merges: int, ends_us: float, starved_us: float
 ) -> None:
     """a | b+c, then d | -, then bc: the second worker is idle once, with one partial waiting and nothing to merge."""
-    events = [
+    events: list[PaneClosed | ShardReady[frozenset[str]]] = [
         PaneClosed(0.0, 0, 4),
         *(ShardReady(0.0, 0, frozenset(label)) for label in "abcd"),
     ]
