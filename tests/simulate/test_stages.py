@@ -145,3 +145,12 @@ def test_a_curve_is_exact_on_a_power_law() -> None:
 def test_a_scenario_needs_time_after_its_warm_up() -> None:
     with pytest.raises(OptionError, match="warm_up=60 s must be shorter than duration=10 s"):
         Scenario(duration_s=10.0)
+
+
+def test_late_records_at_the_very_end_are_counted_as_late() -> None:
+    """With too little slack the last slices hold late records only."""
+    spec = TrafficSpec.from_options(rate=200, duration="2 s", mean_delay="300 ms", disorder="uniform", attributes=0)
+    table, patient = tabulate(spec, 10_000, 1_000, fixed_slack_us=0), tabulate(spec, 10_000, 1_000)
+    assert table.dropped > 100
+    assert table.records + table.dropped == patient.records + patient.dropped
+    assert table.slices[-1] < len(table.punctuation_us) == len(patient.punctuation_us)

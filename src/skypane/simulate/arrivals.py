@@ -93,7 +93,7 @@ def tabulate(
         known = np.append(before[1:], tracker.punctuation_us)
         steps += zip(slices[last].tolist(), known[last].tolist(), strict=True)
     ts_us, arrived = np.concatenate(ts_parts), np.concatenate(slice_parts)
-    punctuation_us = _by_slice(steps, int(arrived[-1]) + 1)
+    punctuation_us = _by_slice(steps, steps[-1][0] + 1)
     if in_order:
         arrived = np.searchsorted(punctuation_us, ts_us, side="right")
         # What is still held back at the end is let go with the last slice.

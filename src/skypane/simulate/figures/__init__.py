@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from skypane.simulate.figures import kernels, merges, order, panes, streams, windows
+from skypane.simulate.figures import control, kernels, merges, order, panes, streams, windows
 from skypane.simulate.figures.plotting import Figure
 
 FIGURES: Final[dict[str, Callable[[], Figure]]] = {
@@ -17,6 +17,7 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "8c": panes.utilizations,
     "8g": panes.selected,
     "8h": panes.imbalances,
+    "pid": control.settling,
     "9": order.in_order_or_not,
     "10": order.open_panes,
     "12": windows.by_burstiness,
@@ -27,7 +28,8 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "p2-11": merges.filtering,
     "p2-12": merges.merge_tasks,
 }
-"""By the number in paper 1 (8c stands for 8c to 8f), or with p2 in paper 2 (p2-12 stands for 12 and 13)."""
+"""By the number in paper 1 (8c stands for 8c to 8f), or with p2 in paper 2 (p2-12 stands for 12 and 13);
+pid has no counterpart there."""
 
 
 def draw(name: str, folder: Path) -> list[Path]:
