@@ -14,7 +14,7 @@ from skypane.model.errors import OptionError
 from skypane.scheduling.adaptive import Adaptive
 from skypane.scheduling.base_threshold import WARM_UP_PANES
 from skypane.scheduling.pane_strategies import PANE_STRATEGIES, pane_strategy
-from skypane.scheduling.pane_strategy import NoQueues, PaneStrategy
+from skypane.scheduling.pane_strategy import PaneStrategy, PlannedQueues
 from skypane.scheduling.utilization import Measurement, WorkerLoad
 
 names = st.sampled_from(PANE_STRATEGIES)
@@ -103,20 +103,20 @@ def test_a_restart_from_json_changes_nothing(data: st.DataObject, name: str, deg
 @pytest.mark.parametrize("name", PANE_STRATEGIES)
 def test_a_pane_closes_once_and_gets_nothing_after(name: str) -> None:
     strategy = pane_strategy(name, 3)
-    strategy.route(5, 10, NoQueues(3))
+    strategy.route(5, 10, PlannedQueues(3))
     strategy.punctuate(5)
     with pytest.raises(ValueError, match="pane 5 is closed"):
         strategy.punctuate(5)
     with pytest.raises(ValueError, match="pane 4 is closed"):
-        strategy.route(4, 1, NoQueues(3))
+        strategy.route(4, 1, PlannedQueues(3))
 
 
 def test_pane_round_robin_never_splits_and_tuple_round_robin_always_does() -> None:
     panes, tuples = pane_strategy("pane_rr", 4), pane_strategy("tuple_rr", 4)
     for pane in range(6):
         for _ in range(3):
-            panes.route(pane, 100, NoQueues(4))
-            tuples.route(pane, 100, NoQueues(4))
+            panes.route(pane, 100, PlannedQueues(4))
+            tuples.route(pane, 100, PlannedQueues(4))
         assert dict(panes.punctuate(pane).shards) == {pane % 4: 300}
         assert dict(tuples.punctuate(pane).shards) == dict.fromkeys(range(4), 75)
 
@@ -125,7 +125,7 @@ def warmed(degree: int, size: int = 100) -> Adaptive:
     """An adaptive strategy whose threshold is ``size``: panes of equal size, unsplit."""
     strategy = Adaptive(degree)
     for pane in range(WARM_UP_PANES):
-        strategy.route(pane, size, NoQueues(degree))
+        strategy.route(pane, size, PlannedQueues(degree))
         assert len(strategy.punctuate(pane).shards) == 1
     assert strategy.threshold == size
     return strategy
@@ -148,7 +148,7 @@ def test_adaptive_opens_a_full_shard_again_if_its_worker_is_the_least_loaded() -
 
 def test_equal_queues_are_taken_in_turn() -> None:
     strategy = warmed(3)
-    owners = [strategy.route(10 + pane, 1, NoQueues(3))[0].worker for pane in range(6)]
+    owners = [strategy.route(10 + pane, 1, PlannedQueues(3))[0].worker for pane in range(6)]
     assert owners == [(owners[0] + step) % 3 for step in range(6)]
 
 
@@ -159,10 +159,20 @@ def test_control_splits_more_under_load_and_less_without(name: str, busy_us: flo
     shards = []
     for pane in range(200):
         for _ in range(20):
-            strategy.route(pane, 50 if pane % 2 else 100, NoQueues(8))
+            strategy.route(pane, 50 if pane % 2 else 100, PlannedQueues(8))
         shards.append(len(strategy.punctuate(pane).shards))
         strategy.feedback(Measurement(1e6, [WorkerLoad(busy_us, 100.0, 300)] * 8))
     assert shards[-1] == (8 if more else 1)
+
+
+def test_a_planned_batch_is_spread_over_the_workers() -> None:
+    """A micro-batch engine: one call per pane with the records expected of it, before anything runs."""
+    strategy, planned = warmed(4), PlannedQueues(4)
+    for pane, records in ((9, 350), (10, 30), (11, 120)):
+        planned.plan(strategy.route(pane, records, planned))
+    assert sum(planned.lengths()) == 500
+    # A worker is chosen for a shard when it has least, so nobody is ahead by more than a shard.
+    assert max(planned.lengths()) - min(planned.lengths()) <= strategy.threshold
 
 
 @pytest.mark.parametrize("degree", [0, -1, 2.5, True, 10_001])

@@ -46,15 +46,20 @@ class Queues(Protocol):
         ...
 
 
-class NoQueues:
-    """Nothing waits anywhere: for engines that plan a batch before it starts."""
+class PlannedQueues:
+    """What a batch that is being planned has given to each worker so far: for engines that plan before they start."""
 
     def __init__(self, degree: int) -> None:
         self._lengths = [0] * degree
 
     def lengths(self) -> Sequence[int]:
-        """Zeros."""
+        """Records planned for each worker."""
         return self._lengths
+
+    def plan(self, allocations: Sequence[Allocation]) -> None:
+        """Count what a strategy has routed."""
+        for worker, records in allocations:
+            self._lengths[worker] += records
 
 
 class PaneStrategy(ABC):
