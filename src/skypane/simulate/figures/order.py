@@ -20,7 +20,9 @@ def in_order_or_not() -> Figure:
     """9: latency and records held, with records taken as they come and with records sorted by K-slack first."""
     rows, columns = [], []
     for delay_ms in _DELAYS_MS:
-        plain = replace(scenario(6_000.0), mean_delay_us=delay_ms * 1_000, duration_s=90.0, warm_up_s=10.0)
+        plain = replace(
+            scenario(6_000.0), mean_delay_us=delay_ms * 1_000, duration_s=90.0, warm_up_s=10.0, slice_us=10_000
+        )
         ordered = replace(plain, in_order=True)
         out_of_order, in_order = plain.panes("tuple_rr", _DEGREE), ordered.panes("tuple_rr", _DEGREE)
         buffered = _buffered(plain.table(), ordered.table())
