@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -60,7 +61,7 @@ class WindowRun(Generic[P]):
     deliveries: list[Delivery[P]] = field(default_factory=list)
     tasks: list[TaskDone] = field(default_factory=list)
     starved_us: float = 0.0
-    """Time that idle workers spent while partials waited that they could not take."""
+    """Time, of that counted, that idle workers spent while partials waited that they could not take."""
 
 
 Controller = Callable[[float, Measurement, int], int]
@@ -79,6 +80,7 @@ class VirtualWindowStage(Generic[P]):
         *,
         period_us: float = 2_500_000.0,
         controller: Controller | None = None,
+        counted_us: tuple[float, float] = (0.0, math.inf),
     ) -> None:
         self._window = window
         self._strategy = strategy
@@ -86,6 +88,7 @@ class VirtualWindowStage(Generic[P]):
         self._first_window = first_window
         self._period_us = period_us
         self._controller = controller
+        self._counted_us = counted_us
         self._completion = WindowCompletion(window.panes_per_window)
         self._collector: OrderedCollector[tuple[P, float]] = OrderedCollector(first_window)
         self._partials: dict[int, P] = {}
@@ -169,7 +172,8 @@ class VirtualWindowStage(Generic[P]):
         """Count the time in which workers were idle although partials waited."""
         idle = self._strategy.idle
         if idle > 0 and self._strategy.waiting:
-            self._run.starved_us += (now_us - before_us) * min(idle, self._strategy.waiting)
+            spent_us = min(now_us, self._counted_us[1]) - max(before_us, self._counted_us[0])
+            self._run.starved_us += max(0.0, spent_us) * min(idle, self._strategy.waiting)
         return now_us
 
     def _sample(self, now_us: float, sampled: tuple[int, int]) -> tuple[int, int]:

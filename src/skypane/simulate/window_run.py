@@ -57,7 +57,8 @@ def run_windows(
     first_pane = panes.panes[0].pane
     first_window = -(-first_pane // window.panes_per_slide)
     degree = strategy.degree
-    stage = VirtualWindowStage(window, strategy, algebra, first_window, controller=control)
+    counted_us = (panes.warm_up_us, panes.end_us)
+    stage = VirtualWindowStage(window, strategy, algebra, first_window, controller=control, counted_us=counted_us)
     run = stage.run(events)
     return _figures(panes, window, run, degree, control)
 
@@ -88,7 +89,7 @@ def _figures(
         sustained=min(1.0, delivered / max(1, due)),
         latency_us=float(np.mean(latencies)) if latencies else float("nan"),
         idle_share=max(0.0, 1.0 - sum(busy.values()) / capacity_us),
-        starved_share=run.starved_us / (degree * end_us) if control is None else run.starved_us / capacity_us,
+        starved_share=run.starved_us / capacity_us,
         imbalance=max(loads) / max(1.0, min(loads)),
         merge_share=sum(task.task.is_merge for task in run.tasks) / max(1, len(run.tasks)),
         mean_degree=capacity_us / (end_us - start_us),
