@@ -1,4 +1,4 @@
-"""Paper 1, figure 8: the pane-stage strategies over 2 to 17 workers and four levels of burstiness."""
+"""Paper 1, figure 8: the pane-stage strategies over 1 to 17 workers and four levels of burstiness."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS: Final = {
     "medium (I = 2,500)": 2_500.0,
     "high (I = 6,000)": 6_000.0,
 }
-DEGREES: Final = (2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 17)
+DEGREES: Final = range(1, 18)
 _HIGH: Final = "high (I = 6,000)"
 KEEPS_UP = 0.985
 """From this share of the panes completed a stage counts as keeping up: at the end some are always under way."""
@@ -112,7 +112,7 @@ def _lines(level: str, value: str) -> dict[str, list[float | None]]:
 
 
 def _table(value: str, form: str) -> tuple[list[str], list[list[str]]]:
-    shown = DEGREES
+    shown = (2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 17)
     rows = [
         [level, name, *(form.format(getattr(grid()[level, name, n], value)) for n in shown)]
         for level in LEVELS

@@ -64,7 +64,7 @@ class Figure:
             axes.set_axis_off()
         canvas.suptitle(self.title, fontsize=10)
         # Without the version of the software in it, the same numbers give the same file.
-        canvas.savefig(path, dpi=90, metadata={"Software": None})
+        canvas.savefig(path, dpi=90 if rows == 1 else 72, metadata={"Software": None})
 
 
 def _draw_panel(axes: Any, panel: Panel) -> None:
