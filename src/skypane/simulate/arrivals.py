@@ -81,7 +81,7 @@ def tabulate(
     slice_parts: list[Int64Array] = []
     steps: list[tuple[int, int]] = []  # slice, punctuation at its last record so far
     dropped = 0
-    for block in _blocks(spec):
+    for block in blocks(spec):
         before = tracker.follow(block)
         # A punctuation closes whole panes: a record is late only if its pane is closed.
         in_time = block.ts_us // pane_us >= before // pane_us
@@ -104,7 +104,8 @@ def tabulate(
     return ArrivalTable(pane_us, slice_us, rows, columns, counts.astype(np.int64), punctuation_us, dropped)
 
 
-def _blocks(spec: TrafficSpec) -> Iterator[Block]:
+def blocks(spec: TrafficSpec) -> Iterator[Block]:
+    """A generated stream of given duration in order of arrival, block by block; none is empty."""
     stream = Stream(spec)
     end_us = stream.end_us
     assert end_us is not None, "a stream to simulate has a duration"

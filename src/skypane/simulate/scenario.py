@@ -44,8 +44,8 @@ class Scenario:
         if not self.warm_up_s < self.duration_s:
             raise OptionError(f"warm_up={self.warm_up_s:g} s must be shorter than duration={self.duration_s:g} s.")
 
-    def table(self) -> ArrivalTable:
-        """The arrivals; kept, since many strategies and degrees are tried on the same stream."""
+    def spec(self) -> TrafficSpec:
+        """The generated stream."""
         options: dict[str, Any] = {
             "rate": self.rate,
             "arrivals": "poisson" if self.dispersion <= 1 else "map",
@@ -59,8 +59,11 @@ class Scenario:
         }
         if not self.mean_delay_us:
             del options["mean_delay"]
-        spec = TrafficSpec.from_options(options)
-        return _tabulated(spec, self.window.pane_us, self.slice_us, self.in_order, self.fixed_slack_us)
+        return TrafficSpec.from_options(options)
+
+    def table(self) -> ArrivalTable:
+        """The arrivals; kept, since many strategies and degrees are tried on the same stream."""
+        return _tabulated(self.spec(), self.window.pane_us, self.slice_us, self.in_order, self.fixed_slack_us)
 
     def panes(self, strategy: str, degree: int, control: ControlOptions | None = None) -> PaneRun:
         """The pane stage under a strategy."""

@@ -14,13 +14,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from skypane.model.windows import WindowSpec
+from skypane.simulate.arrivals import blocks
 from skypane.simulate.cost_model import paper_machine
 from skypane.simulate.figures.panes import KEEPS_UP
 from skypane.simulate.figures.plotting import Figure, Panel
 from skypane.simulate.pane_run import PaneRun
 from skypane.simulate.scenario import Scenario
-from skypane.traffic.spec import TrafficSpec
-from skypane.traffic.stream import Stream
 
 
 class Game(NamedTuple):
@@ -140,15 +139,9 @@ def _label(ratio: float | None) -> str:
 
 def _slack_us(scenario: Scenario, ratio: float) -> int:
     """The slack that all but this share of the records need."""
-    options = {"rate": scenario.rate, "arrivals": "map", "dispersion": scenario.dispersion, "seed": scenario.seed}
-    options |= {"mean_delay": f"{scenario.mean_delay_us} us", "duration": f"{scenario.duration_s} s", "attributes": 0}
-    stream = Stream(TrafficSpec.from_options({**options, **dict(scenario.stream)}))
     lags, t_max = [], 0
-    assert stream.end_us is not None
-    for index in range(-(-stream.end_us // stream.block_us)):
-        block = stream.block(0, index)
-        if len(block.ts_us):
-            newest = np.maximum.accumulate(np.maximum(block.ts_us, t_max))
-            t_max = int(newest[-1])
-            lags.append(newest - block.ts_us)
+    for block in blocks(scenario.spec()):
+        newest = np.maximum.accumulate(np.maximum(block.ts_us, t_max))
+        t_max = int(newest[-1])
+        lags.append(newest - block.ts_us)
     return int(np.quantile(np.concatenate(lags), 1.0 - ratio))
