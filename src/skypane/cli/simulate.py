@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -91,20 +92,23 @@ def simulate(
 def _table(
     scenario: Scenario, strategies: list[str], degrees: list[int], window_strategy: str | None, window_degree: int
 ) -> Table:
-    table = Table(title=f"{scenario.rate:,.0f} records/s, dispersion {scenario.dispersion:g}, {scenario.cost.name}")
-    columns = ["strategy", "workers", "utilization", "shards/pane", "rows/pane", "sustained", "pane latency"]
-    columns += [f"{window_strategy} sustained", "idle", "merges", "window latency"] if window_strategy else []
+    title = f"{scenario.rate:,.0f} records/s, dispersion {scenario.dispersion:g}, {scenario.cost.name}"
+    if window_strategy:
+        title += f"; windows by {window_strategy} on {window_degree} workers"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
+    columns = ["strategy", "n", "util", "shards\n/pane", "rows\n/pane", "panes\nin time", "pane\nlatency"]
+    columns += ["windows\nin time", "idle", "merges", "window\nlatency"] if window_strategy else []
     for column in columns:
-        table.add_column(column, justify="left" if column == "strategy" else "right")
+        table.add_column(column, justify="left" if column == "strategy" else "right", no_wrap=True)
     for name in strategies:
         for degree in degrees:
             run = scenario.panes(name, degree)
             cells = [name, str(degree), f"{run.utilization:.2f}", f"{run.splitting_factor:.2f}"]
-            cells += [f"{run.selected_per_pane:,.0f}", f"{run.sustained:.0%}", f"{run.latency_us / 1e3:,.0f} ms"]
+            cells += [f"{run.selected_per_pane:,.0f}", f"{run.sustained:.0%}", f"{run.latency_us / 1e6:.2f} s"]
             if window_strategy:
                 found = scenario.windows(run, window_strategy, window_degree)
                 cells += [f"{found.sustained:.0%}", f"{found.idle_share:.0%}", f"{found.merge_share:.0%}"]
-                cells.append(f"{found.latency_us / 1e3:,.0f} ms")
+                cells.append(f"{found.latency_us / 1e6:.2f} s")
             table.add_row(*cells)
     return table
 
