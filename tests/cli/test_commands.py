@@ -24,7 +24,7 @@ def said(*arguments: str, code: int = 0) -> str:
     return result.output
 
 
-@pytest.mark.parametrize("command", ["demo", "run", "generate", "inspect"])
+@pytest.mark.parametrize("command", ["demo", "run", "generate", "inspect", "simulate"])
 def test_help_of_every_command_has_a_summary_and_options(command: str) -> None:
     text = said(command, "--help")
     assert "Usage: skypane" in text or "Usage: root" in text or f"{command} [OPTIONS]" in text
@@ -53,6 +53,17 @@ def test_generate_then_inspect(tmp_path: Path) -> None:
         (["inspect", "missing.parquet"], ["missing.parquet", "does not exist"]),
         (["run", "missing.toml"], ["missing.toml"]),
         (["run", "--source-option", "oops"], ["--source-option", "name=value"]),
+        (["simulate", "--strategy", "best"], ["--strategy", "best", "pane_rr", "adaptive_pid"]),
+        (["simulate", "--window-strategy", "best"], ["--window-strategy", "win_fb_merge"]),
+        (["simulate", "--degree", "0-3"], ["--degree", "1 to 1000"]),
+        (["simulate", "--degree", "many"], ["--degree", "'1-17'"]),
+        (["simulate", "--dispersion", "0"], ["--dispersion", "1 to 10000"]),
+        (["simulate", "--rate", "-5"], ["--rate", "1 to 1e+07"]),
+        (["simulate", "--window-degree", "0"], ["--window-degree", "1 to 1000"]),
+        (["simulate", "--duration", "1 s"], ["--duration", "3 to 36000"]),
+        (["simulate", "--points", "round"], ["--points", "anticorrelated"]),
+        (["simulate", "--machine", "missing.json"], ["--machine", "missing.json", "--calibrate"]),
+        (["simulate", "--figure", "99"], ["--figure", "8a"]),
     ],
 )
 def test_errors_name_the_option_and_the_remedy(arguments: list[str], names: list[str], tmp_path: Path) -> None:
@@ -78,6 +89,22 @@ def test_unknown_sections_and_settings_of_a_file_are_named(tmp_path: Path) -> No
         load_spec(path, {})
     path.write_text("[query]\nwindow = '1 s'\ntime = 'a'\n")
     assert load_spec(path, {"query": {"time": "b", "slide": None}})["query"] == {"window": "1 s", "time": "b"}
+
+
+def test_simulate_a_stage_of_each_kind(tmp_path: Path) -> None:
+    machine = tmp_path / "machine.json"
+    assert "anticorrelated" in said("simulate", "--calibrate", str(machine))
+    stream = ["--rate", "5000", "--duration", "9 s", "--degree", "2,3", "--machine", str(machine)]
+    text = said("simulate", "--strategy", "combine", "--strategy", "tuple_rr", *stream, "--window-strategy", "win_fb")
+    assert text.count("combine") == text.count("tuple_rr") == 2
+    assert "3.00" in text  # tuple_rr with 3 workers makes 3 shards of every pane
+
+
+def test_simulate_draws_a_figure(tmp_path: Path) -> None:
+    text = said("simulate", "--figure", "14", "--output", str(tmp_path))
+    assert "fig-14.png" in text
+    assert (tmp_path / "fig-14.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "fig-14.md").read_text().count("|") > 20
 
 
 @pytest.mark.spark

@@ -97,12 +97,15 @@ def test_the_last_revisions_equal_the_oracle_over_accepted_records(
 def test_in_order_processing_gives_the_same_answers(
     rows: Rows, query: Query, spec: tuple[int, int], keys: tuple[str, ...], cuts: list[int]
 ) -> None:
-    definition = Definition(query, WindowSpec(*spec), "ts", keys)
+    definition = Definition(query, WindowSpec(*spec), "ts", keys, harm_horizon_us=10**9)
     out_of_order = run(definition, rows, cuts, degree=2)
     in_order = run(replace(definition, processing="in_order"), rows, cuts, degree=2)
     assert [o.ledger for o in in_order] == [o.ledger for o in out_of_order]
     for one, other in zip(in_order, out_of_order, strict=True):
         assert actual_answers(definition, one.answers) == actual_answers(definition, other.answers)
+        assert as_text(definition, [r for t in one.late for r in t.to_pylist()]) == as_text(
+            definition, [r for t in other.late for r in t.to_pylist()]
+        )
 
 
 PREFERENCES = Preferences(("a",), ("b",))

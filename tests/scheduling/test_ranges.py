@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.model.columns import GROUP, KEY_GROUPS
@@ -13,6 +13,7 @@ from skypane.scheduling.ranges import balanced_ranges
 weights = st.dictionaries(st.integers(0, KEY_GROUPS - 1), st.integers(1, 10_000), max_size=40)
 
 
+@settings(deadline=None)  # the first table makes pyarrow import pandas
 @given(rows=weights, degree=st.integers(1, 300))
 def test_every_group_is_in_one_range(rows: dict[int, int], degree: int) -> None:
     ranges = balanced_ranges(rows, degree)

@@ -211,7 +211,7 @@ def test_only_what_is_needed_is_kept(windowed: Windowed, checkpoint: Path) -> No
     named = set()
     for path in (checkpoint / "manifests").iterdir():
         manifest = json.loads(path.read_text())["body"]["manifest"]
-        named |= {part["file"]["name"] for part in manifest["state"]}
+        named |= {part["file"]["name"] for part in (*manifest["state"], *manifest["past"])}
     assert {path.name for path in (checkpoint / "state").iterdir()} == named
     assert pa.ipc.open_file(next((checkpoint / "state").iterdir())).read_all().num_rows > 0
 

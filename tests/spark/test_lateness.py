@@ -135,7 +135,8 @@ def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSe
     assert run(20, fast=50.0, slow=4.0).punctuation_us == 20_000_000
     time.sleep(2.5)
     assert run(30, fast=51.0).punctuation_us == 51_000_000
-    assert [row["n"] for row in outputs.late.rows()] == [21]
+    run(40, fast=52.0, slow=5.0)
+    assert [row["n"] for row in outputs.late.rows()] == [41]
     assert (
         "the slowest is waited for, at most 30 s; one idle for 2 s is not"
         in query.start(available_now=True, sink=sp.DiscardSink()).explain()

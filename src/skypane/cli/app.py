@@ -11,6 +11,7 @@ import skypane
 from skypane.cli.demo import demo
 from skypane.cli.lateness import lateness
 from skypane.cli.run import run
+from skypane.cli.simulate import simulate
 from skypane.cli.traffic import generate, inspect
 from skypane.model.errors import SkypaneError
 
@@ -51,5 +52,5 @@ def main(
     del version
 
 
-for command in (demo, run, generate, inspect, lateness):
+for command in (demo, run, generate, inspect, lateness, simulate):
     app.command()(command)

@@ -24,7 +24,7 @@ _MEMORY_LOSSES = 200
 _LEAST_FADING = 0.95
 """However many records a step has, forget at most a twentieth: delays against pane borders vary from step to step."""
 _GAIN = 1.0
-_MOST_CREDIT, _MOST_DEBT = 6.0, 12.0
+_MOST_CREDIT, _MOST_DEBT = 4.0, 50.0
 _WINDUP = 4.0
 """The feedback moves the aimed-at share by at most e^3 = 20 times either way."""
 
@@ -84,11 +84,13 @@ class ControlledSlack(Lateness):
         state = state if "overdue" in state else self.initial()
         step_records = max(state["step_records"] * _LEAST_FADING, seen.records)
         memory = max(_MEMORY_LOSSES / self.target, step_records / (1 - _LEAST_FADING))
-        overdue = DelayHistogram.from_json(state["overdue"]).fade(math.exp(-seen.records / memory))
+        budget = self.target * memory
+        # Until a debt is paid off, what has led to it is remembered: rare bursts of delays are met prepared.
+        kept_longer = 1 + max(state["debt"], 0.0) / budget
+        overdue = DelayHistogram.from_json(state["overdue"]).fade(math.exp(-seen.records / (memory * kept_longer)))
         # What is lost while the histogram fills was not the controller's choice, and is not made up for.
         settled = state["settled"] or overdue.records > memory / 2
         debt = state["debt"] + self.losses(seen) - self.target * seen.records if settled else 0.0
-        budget = self.target * memory
         return {
             "overdue": DelayHistogram.merge([overdue, seen.overdue]).to_json(),
             "step_records": step_records,

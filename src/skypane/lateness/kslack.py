@@ -42,7 +42,7 @@ class KSlack(Lateness):
             "policy": "K-slack",
             "initial slack": format_duration_us(initial),
             "max slack": "unbounded" if bound is None else format_duration_us(bound),
-            "memory": "unbounded" if self._memory_us is None else format_duration_us(self._memory_us),
+            **({} if self._memory_us is None else {"memory": format_duration_us(self._memory_us)}),
         }
 
     def initial(self) -> PolicyState:

@@ -65,7 +65,6 @@ def decide(
     """
     guard = punctuator.guard
     found = _judge_suspects(definition, guard, before, stats, suspects)
-    records = stats.records
     partials, between, quarantined = None, 0, None
     if found.trusted is not None:
         partials, between = lift_accepted(definition, found.trusted)
@@ -76,9 +75,9 @@ def decide(
         quarantined = quarantine_rows(found.refused, pa.array([FUTURE_REASON] * found.refused.num_rows))
         refused = Ledger(quarantined_by_reason={FUTURE_REASON: found.refused.num_rows})
         stats = PaneStats.merge([stats, PaneStats(ledger=refused)], guard)
-    observation = Observation(
-        records, stats.ledger.late, max_delay_us=stats.max_delay_us, overdue=stats.overdue, judged=judged
-    )
+    known = stats.ledger.accepted + stats.ledger.late
+    overdue = replace(stats.overdue, records=float(known))  # without those that were not believed
+    observation = Observation(known, stats.ledger.late, max_delay_us=stats.max_delay_us, overdue=overdue, judged=judged)
     seen = Seen(found.t_max_us, observation, found.refused_us, stats.newest_by_partition_us, now_us)
     return Decision(
         progress=punctuator.advance(before, seen),

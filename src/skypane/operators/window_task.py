@@ -55,8 +55,10 @@ def run_window_task(
         released = release(definition, buffer, fresh, after_us)
         fresh, buffer = [] if released.partials is None else [released.partials], released.buffer
     late = inputs.late if inputs.late is not None and inputs.late.num_rows else None
+    past = _past(definition, before, fresh, late, inputs.past)
+    waiting = buffer if late is not None and definition.query.properties.selective else None
     advance = WindowWorker(definition).advance(
-        inputs.panes, fresh, before.punctuation_us, after_us, _past(definition, before, fresh, late, inputs.past), late
+        inputs.panes, fresh, before.punctuation_us, after_us, past, late, waiting
     )
     if late is None or advance.harmful is None:
         return WindowOutputs(advance, buffer, [], Judgement())

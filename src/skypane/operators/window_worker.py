@@ -78,14 +78,19 @@ class WindowWorker:
         after_us: int | None,
         past: Past | None = None,
         late: pa.Table | None = None,
+        waiting: pa.Table | None = None,
     ) -> Advance:
-        """Take in the step's partials, move the punctuation from ``before_us`` to ``after_us``, judge late records."""
+        """Take in the step's partials, move the punctuation from ``before_us`` to ``after_us``, judge late records.
+
+        ``waiting`` are records of open panes that are not among the partials, because they are processed in order.
+        """
         past = past or Past()
         parts = [self._slide.enrich(part) for part in (state, *partials) if part is not None and part.num_rows]
         if not parts:
-            return Advance(None, harmful=self._judge(late, past, None, before_us))
+            return Advance(None, harmful=self._judge(late, past, waiting, before_us))
         panes = merge_panes(self._definition, parts)
-        harmful = self._judge(late, past, panes.table, before_us)
+        live = panes.table if waiting is None else _both(panes.table, waiting)
+        harmful = self._judge(late, past, live, before_us)
         if after_us is None:
             return replace(self._kept(panes.table, []), harmful=harmful)
         window = self._definition.window
@@ -191,3 +196,9 @@ class WindowWorker:
         return pa.StructArray.from_arrays(
             [pa.array(us).cast(self._time_type) for us in borders], names=["start", "end"]
         )
+
+
+def _both(rows: pa.Table, waiting: pa.Table) -> pa.Table:
+    """Rows of panes, and records with the same columns."""
+    names = [name for name in waiting.column_names if name in rows.column_names]
+    return pa.concat_tables([rows.select(names), waiting.select(names)])

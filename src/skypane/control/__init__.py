@@ -1,0 +1,1 @@
+"""Controllers: numbers in, numbers out. They know nothing of what they control."""

@@ -1,0 +1,84 @@
+"""Adaptive splitting: a shard grows to a threshold, then the least loaded worker takes over (paper 1, AS)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from skypane.scheduling.base_threshold import BaseThreshold
+from skypane.scheduling.pane_strategy import Allocation, PaneStrategy, Queues
+
+
+class Adaptive(PaneStrategy):
+    """The threshold is the base threshold: mean plus standard deviation of the shards closed lately."""
+
+    name = "adaptive"
+
+    def __init__(self, degree: int) -> None:
+        super().__init__(degree)
+        self._base = BaseThreshold()
+        self._base_records = math.inf
+        self._owners: dict[int, int] = {}
+        self._last_chosen = -1
+
+    @property
+    def threshold(self) -> float:
+        """Records that a shard may have before the pane goes on elsewhere."""
+        return self._base_records
+
+    def _choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+        limit = self.threshold
+        owner = self._owners.get(pane)
+        if owner is not None and shards[owner] + records <= limit:
+            return [Allocation(owner, records)]
+        sizes, lengths = dict(shards), list(queues.lengths())
+        allocations: list[Allocation] = []
+        left = records
+        while left:
+            if owner is None or sizes.get(owner, 0) >= limit:
+                owner = self._least_loaded(lengths)
+            room = limit - sizes.get(owner, 0)
+            # A shard that is full and active again, because its worker is the least loaded, gets a little at a time.
+            take = left if room >= left else math.ceil(room) if room > 0 else -(-records // self.degree)
+            take = min(take, left)
+            allocations.append(Allocation(owner, take))
+            sizes[owner] = sizes.get(owner, 0) + take
+            lengths[owner] += take
+            left -= take
+        assert owner is not None
+        self._owners[pane] = owner
+        return allocations
+
+    def _least_loaded(self, lengths: list[int]) -> int:
+        """The worker with the shortest queue; of equals the next after the one chosen last."""
+        start = self._last_chosen + 1
+        worker = min(((start + i) % self.degree for i in range(self.degree)), key=lengths.__getitem__)
+        self._last_chosen = worker
+        return worker
+
+    def _on_close(self, pane: int, shards: Mapping[int, int]) -> None:
+        self._owners.pop(pane, None)
+        self._base.observe(shards.values())
+        self._base_records = self._base.records
+
+    def describe(self) -> dict[str, float]:
+        """The threshold."""
+        return {"threshold": self.threshold}
+
+    def to_json(self) -> dict[str, Any]:
+        """The state, with the owners of the active shards and the shards seen."""
+        return {
+            **super().to_json(),
+            "owners": sorted(self._owners.items()),
+            "last_chosen": self._last_chosen,
+            "base": self._base.to_json(),
+        }
+
+    def restore(self, body: Mapping[str, Any]) -> None:
+        """Continue with the same owners and the same threshold."""
+        super().restore(body)
+        self._owners = dict(body["owners"])
+        self._last_chosen = body["last_chosen"]
+        self._base.restore(body["base"])
+        self._base_records = self._base.records

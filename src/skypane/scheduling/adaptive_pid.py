@@ -1,0 +1,64 @@
+"""Adaptive splitting under control: the least splitting with which the stage keeps up (paper 1, AS_PID)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from skypane.scheduling.adaptive import Adaptive
+from skypane.scheduling.splitting_controller import ControlOptions, SplittingController
+from skypane.scheduling.utilization import Measurement
+
+MIN_ALPHA, MAX_ALPHA = 0.05, 20.0
+
+
+class AdaptivePid(Adaptive):
+    """The threshold is ``alpha`` times the base threshold; a PID moves alpha to keep utilization at the set-point."""
+
+    name = "adaptive_pid"
+
+    def __init__(self, degree: int, control: ControlOptions | None = None) -> None:
+        super().__init__(degree)
+        self._alpha = 1.0
+        self._controller = SplittingController(control or ControlOptions())
+
+    @property
+    def threshold(self) -> float:
+        """Alpha times the base threshold."""
+        return self._alpha * self._base_records
+
+    def feedback(self, measurement: Measurement) -> None:
+        """Move alpha, within the range in which it makes a difference."""
+        low, high = self._range()
+        blocked = 1 if self._alpha >= high else -1 if self._alpha <= low else 0
+        self._alpha += self._controller.adjust(measurement, blocked)
+        self._alpha = max(low, min(high, self._alpha))
+
+    def _range(self) -> tuple[float, float]:
+        """Beyond these alphas nothing changes, so going there would only delay the way back (windup of alpha itself).
+
+        Above the largest pane nothing is split. Below an even share of a mean pane every worker has a shard.
+        """
+        base = self._base_records
+        if not math.isfinite(base) or base <= 0:
+            return MIN_ALPHA, MAX_ALPHA
+        high = max(1.0, min(MAX_ALPHA, 1.05 * self._base.largest_pane / base))
+        low = max(MIN_ALPHA, min(1.0, 0.25 * self._base.mean_pane / self.degree / base))
+        return low, high
+
+    def describe(self) -> dict[str, float]:
+        """The threshold, alpha and the gains."""
+        gains = self._controller.gains
+        found = {} if gains is None else {"kp": gains.proportional, "ki": gains.integral, "kd": gains.derivative}
+        return {**super().describe(), "alpha": self._alpha, **found}
+
+    def to_json(self) -> dict[str, Any]:
+        """The state, with alpha and the controller."""
+        return {**super().to_json(), "alpha": self._alpha, "controller": self._controller.to_json()}
+
+    def restore(self, body: Mapping[str, Any]) -> None:
+        """Continue with the same alpha and controller."""
+        super().restore(body)
+        self._alpha = body["alpha"]
+        self._controller.restore(body["controller"])

@@ -1,0 +1,62 @@
+"""BaseThreshold: how large a shard usually is - mean plus standard deviation of the shards closed lately."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+WARM_UP_PANES = 5
+MEMORY_PANES = 300
+"""Long against the sampling period: the threshold limits the shards it is made from, and must not chase itself."""
+
+
+class _PaneSums(NamedTuple):
+    shards: int
+    records: int
+    squares: int
+
+
+class BaseThreshold:
+    """Remembers the last closed panes by their shards; shards without records are left out.
+
+    Only sums are kept of each pane, whole numbers throughout: the same panes give the same threshold, bit for bit,
+    however they came to be remembered.
+    """
+
+    def __init__(self) -> None:
+        self._panes: deque[_PaneSums] = deque(maxlen=MEMORY_PANES)
+
+    def observe(self, shards: Iterable[int]) -> None:
+        """Take in the shard sizes of a closed pane."""
+        sizes = [size for size in shards if size > 0]
+        if sizes:
+            self._panes.append(_PaneSums(len(sizes), sum(sizes), sum(size * size for size in sizes)))
+
+    @property
+    def records(self) -> float:
+        """The threshold in records; infinite, so that nothing is split, during the first panes."""
+        if len(self._panes) < WARM_UP_PANES:
+            return math.inf
+        shards = sum(pane.shards for pane in self._panes)
+        mean = sum(pane.records for pane in self._panes) / shards
+        return mean + math.sqrt(max(0.0, sum(pane.squares for pane in self._panes) / shards - mean * mean))
+
+    @property
+    def largest_pane(self) -> int:
+        """The largest pane remembered: a threshold above it splits nothing."""
+        return max((pane.records for pane in self._panes), default=0)
+
+    @property
+    def mean_pane(self) -> float:
+        """The mean size of the panes remembered."""
+        return sum(pane.records for pane in self._panes) / len(self._panes) if self._panes else 0.0
+
+    def to_json(self) -> list[list[int]]:
+        """A form that survives JSON."""
+        return [list(pane) for pane in self._panes]
+
+    def restore(self, body: Sequence[Sequence[int]]) -> None:
+        """Continue from :meth:`to_json`."""
+        self._panes = deque((_PaneSums(*pane) for pane in body), maxlen=MEMORY_PANES)

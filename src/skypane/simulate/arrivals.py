@@ -1,0 +1,122 @@
+"""ArrivalTable: a generated stream as counts - so many records of which pane in which slice of arrival time.
+
+Virtual workers take records in slices of a few milliseconds: what follows (queues, utilization, latency) is on time
+scales of tens of milliseconds and more, so nothing is lost, and a stream of millions of records is some
+ten thousand rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from skypane.model.groups import Int64Array
+from skypane.traffic.spec import TrafficSpec
+from skypane.traffic.stream import Block, Stream
+
+
+@dataclass(frozen=True)
+class ArrivalTable:
+    """Rows in order of arrival; of equal slices by pane."""
+
+    pane_us: int
+    slice_us: int
+    slices: Int64Array
+    """The slice of each row; it is handed over when the slice ends."""
+    panes: Int64Array
+    counts: Int64Array
+    punctuation_us: Int64Array
+    """The punctuation at the end of each slice."""
+    dropped: int
+    """Late records: their pane was closed before they came."""
+
+    @property
+    def records(self) -> int:
+        """Records that were in time."""
+        return int(self.counts.sum())
+
+    def pane_sizes(self) -> Int64Array:
+        """Records of each pane, from the first to the last."""
+        return np.bincount(self.panes, weights=self.counts).astype(np.int64)
+
+
+@dataclass
+class _Tracker:
+    """K-slack over a stream that comes block by block; a fixed slack if one is given."""
+
+    fixed_slack_us: int | None
+    t_max_us: int = 0
+    slack_us: int = 0
+    punctuation_us: int = 0
+
+    def follow(self, block: Block) -> Int64Array:
+        """The punctuation just before each record."""
+        t_max = np.maximum.accumulate(np.maximum(block.ts_us, self.t_max_us))
+        if self.fixed_slack_us is None:
+            slack = np.maximum.accumulate(np.maximum(t_max - block.ts_us, self.slack_us))
+        else:
+            slack = np.full(len(t_max), self.fixed_slack_us, dtype=np.int64)
+        after = np.maximum.accumulate(np.maximum(t_max - slack, self.punctuation_us))
+        before = np.concatenate(([self.punctuation_us], after[:-1]))
+        self.t_max_us, self.slack_us, self.punctuation_us = int(t_max[-1]), int(slack[-1]), int(after[-1])
+        return before.astype(np.int64)
+
+
+def tabulate(
+    spec: TrafficSpec,
+    pane_us: int,
+    slice_us: int = 10_000,
+    *,
+    in_order: bool = False,
+    fixed_slack_us: int | None = None,
+) -> ArrivalTable:
+    """Count a generated stream of given duration, with K-slack punctuations (or a fixed slack).
+
+    With ``in_order`` records are held back until the punctuation passes them, like in engines that sort first.
+    """
+    tracker = _Tracker(fixed_slack_us)
+    ts_parts: list[Int64Array] = []
+    slice_parts: list[Int64Array] = []
+    steps: list[tuple[int, int]] = []  # slice, punctuation at its last record so far
+    dropped = 0
+    for block in blocks(spec):
+        before = tracker.follow(block)
+        # A punctuation closes whole panes: a record is late only if its pane is closed.
+        in_time = block.ts_us // pane_us >= before // pane_us
+        dropped += int((~in_time).sum())
+        ts_parts.append(block.ts_us[in_time])
+        slices = block.arrival_us // slice_us
+        slice_parts.append(slices[in_time])
+        last = np.flatnonzero(np.diff(slices, append=slices[-1] + 1))
+        known = np.append(before[1:], tracker.punctuation_us)
+        steps += zip(slices[last].tolist(), known[last].tolist(), strict=True)
+    ts_us, arrived = np.concatenate(ts_parts), np.concatenate(slice_parts)
+    punctuation_us = _by_slice(steps, steps[-1][0] + 1)
+    if in_order:
+        arrived = np.searchsorted(punctuation_us, ts_us, side="right")
+        # What is still held back at the end is let go with the last slice.
+        arrived = np.minimum(arrived, len(punctuation_us) - 1)
+    panes = ts_us // pane_us
+    keys, counts = np.unique(arrived * (int(panes.max()) + 1) + panes, return_counts=True)
+    rows, columns = np.divmod(keys, int(panes.max()) + 1)
+    return ArrivalTable(pane_us, slice_us, rows, columns, counts.astype(np.int64), punctuation_us, dropped)
+
+
+def blocks(spec: TrafficSpec) -> Iterator[Block]:
+    """A generated stream of given duration in order of arrival, block by block; none is empty."""
+    stream = Stream(spec)
+    end_us = stream.end_us
+    assert end_us is not None, "a stream to simulate has a duration"
+    for index in range(-(-end_us // stream.block_us)):
+        block = stream.block(0, index)
+        if len(block.ts_us):
+            yield block
+
+
+def _by_slice(steps: list[tuple[int, int]], slices: int) -> Int64Array:
+    punctuation = np.zeros(slices, dtype=np.int64)
+    for index, value in steps:
+        punctuation[index] = value
+    return np.maximum.accumulate(punctuation)

@@ -1,0 +1,80 @@
+"""Record runs: real records through both virtual stages - strategies decide where and when, the query what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.model.groups import Int64Array
+from skypane.model.windows import WindowSpec
+from skypane.scheduling.pane_strategy import PaneStrategy
+from skypane.scheduling.window_strategy import WindowStrategy
+from skypane.simulate.partials import QueryAlgebra
+from skypane.simulate.virtual_pane_stage import VirtualPaneStage
+from skypane.simulate.virtual_window_stage import PaneClosed, ShardReady, VirtualWindowStage
+
+
+class Batch(NamedTuple):
+    """Records that arrive together, with their panes."""
+
+    at_us: float
+    rows: pa.Table
+    panes: Int64Array
+
+
+class Answer(NamedTuple):
+    """One window's answer as it was delivered."""
+
+    window: int
+    rows: pa.Table
+    delivered_us: float
+
+
+def run_records(
+    algebra: QueryAlgebra,
+    window: WindowSpec,
+    batches: Sequence[Batch],
+    pane_strategy: PaneStrategy,
+    window_strategy: WindowStrategy,
+    *,
+    record_us: float = 50.0,
+    period_us: float = 100_000.0,
+) -> list[Answer]:
+    """Every window that holds a record, in the order of delivery; panes close when the last batch has come.
+
+    All windows of the first to the last record are delivered, those without records too: empty panes are closed like
+    others. ``record_us`` is what a pane-stage worker takes for a record.
+    """
+    seen = np.concatenate([batch.panes for batch in batches])
+    windows = range(int(window.first_window(seen).min()), int(window.last_window(seen).max()) + 1)
+    stage = VirtualPaneStage(pane_strategy, lambda _pane, _before, added: record_us * added)
+    shards: dict[tuple[int, int], list[pa.Table]] = {}
+    sample_us = period_us
+    for batch in batches:
+        while batch.at_us >= sample_us:
+            stage.sample(sample_us)
+            sample_us += period_us
+        for pane in np.unique(batch.panes):
+            rows = batch.rows.filter(pa.array(batch.panes == pane))
+            start = 0
+            for worker, count in stage.arrive(batch.at_us, int(pane), rows.num_rows):
+                shards.setdefault((int(pane), worker), []).append(rows.slice(start, count))
+                start += count
+    events: list[PaneClosed | ShardReady[pa.Table]] = []
+    empty = batches[0].rows.slice(0, 0)
+    first_pane = windows.start * window.panes_per_slide
+    last_pane = (windows.stop - 1) * window.panes_per_slide + window.panes_per_window - 1
+    for pane in range(min(first_pane, int(seen.min())), last_pane + 1):
+        finished = stage.punctuate(batches[-1].at_us, pane)
+        events.append(PaneClosed(batches[-1].at_us, pane, len(finished.closed.shards)))
+        for worker, ready_us in finished.ready_us.items():
+            held = shards.pop((pane, worker), [empty])
+            events.append(ShardReady(ready_us, pane, algebra.shard(pa.concat_tables(held))))
+    assert not shards, "a record is in no closed pane"
+    events.sort(key=attrgetter("at_us"))
+    run = VirtualWindowStage(window, window_strategy, algebra, windows.start).run(events)
+    return [Answer(d.window, algebra.answer(d.result), d.delivered_us) for d in run.deliveries]

@@ -1,0 +1,91 @@
+"""What the controlled strategies promise, on simulated streams at the papers' rates."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from skypane.simulate.figures.merges import merge_runs, merge_scenario
+from skypane.simulate.pane_run import PaneRun
+from skypane.simulate.scenario import Scenario
+
+LEVELS = {"none": 1.0, "low": 1_000.0, "high": 6_000.0}
+
+
+@lru_cache(maxsize=64)
+def run(level: str, strategy: str, degree: int) -> PaneRun:
+    stream = Scenario(duration_s=260.0, warm_up_s=80.0, slice_us=20_000)
+    return (stream if level == "none" else stream.bursty(LEVELS[level])).panes(strategy, degree)
+
+
+@pytest.mark.parametrize(
+    ("level", "degree"), [("none", 5), ("none", 6), ("low", 9), ("low", 12), ("high", 9), ("high", 17)]
+)
+def test_pid_holds_the_utilization_where_the_degree_suffices(level: str, degree: int) -> None:
+    assert run(level, "adaptive_pid", degree).utilization == pytest.approx(0.9, rel=0.02)
+
+
+def test_without_bursts_and_with_enough_workers_nothing_is_split() -> None:
+    assert run("none", "adaptive_pid", 9).splitting_factor == pytest.approx(1.0, abs=0.01)
+    assert run("none", "adaptive_pid", 9).sustained == 1.0
+
+
+def test_pid_splits_less_than_adaptive_when_there_are_workers_to_spare() -> None:
+    plain, controlled = run("high", "adaptive", 17), run("high", "adaptive_pid", 17)
+    assert plain.utilization < 0.85  # unnecessarily fast
+    assert controlled.splitting_factor < plain.splitting_factor
+    assert controlled.selected_per_pane < plain.selected_per_pane
+
+
+@pytest.mark.parametrize("degree", [7, 9])
+def test_pid_splits_more_than_adaptive_when_that_removes_the_bottleneck(degree: int) -> None:
+    plain, controlled = run("high", "adaptive", degree), run("high", "adaptive_pid", degree)
+    assert plain.utilization > 1.5
+    assert plain.sustained < 0.9
+    assert controlled.splitting_factor > plain.splitting_factor
+    assert controlled.sustained > 0.97
+
+
+def test_where_no_splitting_helps_pid_splits_as_much_as_it_can() -> None:
+    controlled = run("none", "adaptive_pid", 3)
+    assert controlled.utilization > 1.0
+    assert controlled.splitting_factor > 2.95
+
+
+def keeps_up(level: str, strategy: str, degree: int) -> bool:
+    return run(level, strategy, degree).sustained > 0.985
+
+
+def test_optimal_degrees_without_bursts_are_in_the_papers_order() -> None:
+    """tuple_rr <= adaptive_pid < adaptive <= pane_rr = 7, as paper 1's figure 8a has it."""
+    assert keeps_up("none", "tuple_rr", 4)
+    assert not keeps_up("none", "tuple_rr", 3)
+    assert keeps_up("none", "adaptive_pid", 5)
+    assert not keeps_up("none", "adaptive_pid", 3)
+    assert keeps_up("none", "adaptive", 7)
+    assert not keeps_up("none", "adaptive", 6)
+    assert keeps_up("none", "pane_rr", 7)
+    assert not keeps_up("none", "pane_rr", 6)
+
+
+def test_optimal_degrees_with_strong_bursts_are_in_the_papers_order() -> None:
+    """tuple_rr <= adaptive_pid < adaptive < pane_rr, for which no degree is enough."""
+    assert keeps_up("high", "tuple_rr", 6)
+    assert not keeps_up("high", "tuple_rr", 4)
+    assert keeps_up("high", "adaptive_pid", 9)
+    assert not keeps_up("high", "adaptive_pid", 5)
+    assert keeps_up("high", "adaptive", 17)
+    assert not keeps_up("high", "adaptive", 9)
+    assert not keeps_up("high", "pane_rr", 17)
+    assert run("high", "pane_rr", 17).utilization > 1.0
+
+
+def test_merge_tasks_lower_the_idle_time_of_the_window_stage() -> None:
+    runs = merge_runs(merge_scenario(duration_s=120.0))
+    plain, merging = runs["win_fb"][0], runs["win_fb_merge"][0]
+    assert plain.merge_share == 0.0
+    assert merging.merge_share > 0.05
+    assert merging.sustained > 0.97
+    assert merging.idle_share < 0.7 * plain.idle_share
+    assert merging.mean_degree < plain.mean_degree
