@@ -24,7 +24,7 @@ def said(*arguments: str, code: int = 0) -> str:
     return result.output
 
 
-@pytest.mark.parametrize("command", ["demo", "run", "generate", "inspect", "simulate"])
+@pytest.mark.parametrize("command", ["demo", "run", "generate", "inspect", "lateness", "simulate"])
 def test_help_of_every_command_has_a_summary_and_options(command: str) -> None:
     text = said(command, "--help")
     assert "Usage: skypane" in text or "Usage: root" in text or f"{command} [OPTIONS]" in text
@@ -45,6 +45,15 @@ def test_generate_then_inspect(tmp_path: Path) -> None:
     assert len(list((tmp_path / "plots").glob("*.png"))) == 2
 
 
+def test_lateness_compares_policies_on_a_file(tmp_path: Path) -> None:
+    path, plot = tmp_path / "stream.parquet", tmp_path / "lateness.png"
+    said("generate", str(path), "--rate", "2000", "--duration", "6 s", "--attributes", "2", "--seed", "3")
+    text = said("lateness", str(path), "--targets", "5", "--fixed", "100 ms", "--plot", str(plot))
+    for policy in ("K-slack", "fixed delay 100 ms", "drop ratio 5 %", "harm 5 %", "K-slack, in order"):
+        assert policy in text
+    assert plot.stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
@@ -52,6 +61,11 @@ def test_generate_then_inspect(tmp_path: Path) -> None:
         (["generate", "out.parquet", "--records", "5", "--dispersion", "0.1"], ["dispersion", "1 to 10000"]),
         (["inspect", "missing.parquet"], ["missing.parquet", "does not exist"]),
         (["run", "missing.toml"], ["missing.toml"]),
+        (["run", "--lateness", "drop_ratio:few"], ["--lateness", "drop_ratio:1%"]),
+        (["lateness"], ["either a file or --generate"]),
+        (["lateness", "missing.parquet"], ["missing.parquet", "does not exist"]),
+        (["lateness", "--generate", "--records", "50", "--targets", "0"], ["targets", "above 0 and below 100"]),
+        (["lateness", "--generate", "--records", "50", "--minimize", "price"], ["price", "a0"]),
         (["run", "--source-option", "oops"], ["--source-option", "name=value"]),
         (["simulate", "--strategy", "best"], ["--strategy", "best", "pane_rr", "adaptive_pid"]),
         (["simulate", "--window-strategy", "best"], ["--window-strategy", "win_fb_merge"]),

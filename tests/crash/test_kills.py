@@ -110,6 +110,7 @@ def test_the_uninterrupted_run_is_worth_comparing_with(world: World) -> None:
     for sink in SINKS:
         assert len(world.wanted[sink]) > 3, f"{sink} has rows in too few steps"
     assert BATCHES + 1 in world.wanted["results"], "the flush must emit something"
+    assert any("'revision': 1" in row for rows in world.wanted["results"].values() for row in rows)
     delivered = sum(batch.num_rows for batch in random_batches(seed=11, batches=BATCHES))
     ledger = world.said["ledger"]
     assert ledger["accepted"] + ledger["late"] + sum(ledger["quarantined"].values()) == delivered

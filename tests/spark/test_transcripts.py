@@ -52,6 +52,7 @@ def run(spark: SparkSession, folder: Path, transcript: Transcript, outputs: Outp
         available_now=True,
         flush=flush,
         emit=definition.emit,
+        allowed_lateness=f"{definition.allowed_lateness_us} microseconds",
         max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",
         future_support=guard.support,
         **outputs.options(),

@@ -66,13 +66,13 @@ class ProgressPanel:
         return [
             ("running", f"{elapsed:.0f} s, {metrics.steps} steps, the last took {last.total_ms:.0f} ms"),
             ("records/s", f"{_rate(metrics.recent):,.0f}   ({ledger.delivered:,} so far)"),
-            ("fate", f"{ledger.accepted:,} accepted, {ledger.late:,} late, {ledger.quarantined:,} quarantined"),
+            ("fate", f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined"),
             (
                 "open panes",
                 f"{last.open_panes:,}   ({last.state_rows:,} rows, {last.state_bytes / 1e6:.1f} MB of state)",
             ),
             ("punctuation", self._punctuation(last)),
-            ("windows", f"{metrics.windows:,} answered"),
+            ("windows", f"{metrics.windows:,} answered{_latency(metrics.recent)}"),
             ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
         ]
 
@@ -106,6 +106,18 @@ def watching(console: Console, panel: ProgressPanel) -> Iterator[None]:
     finally:
         done.set()
         reporter.join()
+
+
+def _late(metrics: Metrics) -> str:
+    """How many are late, and what it matters where that is known."""
+    judged = metrics.judged
+    return f"{metrics.ledger.late:,} late" + (f" ({judged.harmful:,} harmful)" if judged.late else "")
+
+
+def _latency(steps: tuple[StepMetrics, ...]) -> str:
+    """From the first record of a window to its answer, in the last step that answered any."""
+    known = [step.window_latency_ms for step in steps[-_RATE_STEPS:] if step.window_latency_ms is not None]
+    return f", {known[-1] / 1e3:.1f} s after their first record" if known else ""
 
 
 def _rate(steps: tuple[StepMetrics, ...]) -> float:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import skypane as sp
 from skypane.cli.progress import ProgressPanel, watching
-from skypane.cli.run_spec import load_spec, start
+from skypane.cli.run_spec import load_spec, parse_lateness, start
 from skypane.model.errors import OptionError
 
 if TYPE_CHECKING:
@@ -71,6 +71,15 @@ def run(
     available_now: Annotated[
         bool, typer.Option("--available-now", help="Process what is there, then end.", rich_help_panel=_HOW)
     ] = False,
+    lateness: Annotated[
+        str | None,
+        typer.Option(
+            help="How long to wait: kslack, fixed_delay:5 s, drop_ratio:1% or harm:0.1%.", rich_help_panel=_HOW
+        ),
+    ] = None,
+    allowed_lateness: Annotated[
+        str | None, typer.Option(help="How long late records still correct answers.", rich_help_panel=_HOW)
+    ] = None,
     emit: Annotated[
         str | None, typer.Option(help="full, or changes from window to window.", rich_help_panel=_HOW)
     ] = None,
@@ -102,7 +111,14 @@ def run(
         "sink": _place(sink),
         "late": _place(late),
         "quarantine": _place(quarantine),
-        "run": {"checkpoint": checkpoint, "trigger": trigger, "available_now": available_now or None, "emit": emit},
+        "lateness": parse_lateness(lateness),
+        "run": {
+            "checkpoint": checkpoint,
+            "trigger": trigger,
+            "available_now": available_now or None,
+            "allowed_lateness": allowed_lateness,
+            "emit": emit,
+        },
     }
     spec = load_spec(config, overrides)
     console = Console()

@@ -26,9 +26,34 @@ if TYPE_CHECKING:
 ALLOWED: Mapping[str, frozenset[str]] = {
     "source": frozenset({"format", "path", "schema", "options"}),
     "query": frozenset(
-        {"type", "time", "key", "window", "slide", "minimize", "maximize", "delta", "k", "score", "aggregate"}
+        {
+            "type",
+            "time",
+            "key",
+            "partition",
+            "window",
+            "slide",
+            "minimize",
+            "maximize",
+            "delta",
+            "k",
+            "score",
+            "aggregate",
+        }
     ),
-    "lateness": frozenset({"policy", "delay", "initial_slack", "max_slack"}),
+    "lateness": frozenset(
+        {
+            "policy",
+            "delay",
+            "target",
+            "initial_slack",
+            "max_slack",
+            "memory",
+            "across",
+            "max_lag",
+            "partition_timeout",
+        }
+    ),
     "sink": frozenset({"format", "path", "options"}),
     "late": frozenset({"format", "path", "options"}),
     "quarantine": frozenset({"format", "path", "options"}),
@@ -40,6 +65,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "flush",
             "idle_timeout",
             "max_future",
+            "allowed_lateness",
+            "harm_horizon",
+            "processing",
             "emit",
             "slide_strategy",
             "degree",
@@ -49,6 +77,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
 """Every section of the file, and its settings."""
 
 Spec = dict[str, dict[str, Any]]
+_ACROSS = ("across", "max_lag", "partition_timeout")
 
 
 def load_spec(path: Path | None, overrides: Mapping[str, Mapping[str, Any]]) -> Spec:
@@ -69,7 +98,8 @@ def load_spec(path: Path | None, overrides: Mapping[str, Mapping[str, Any]]) -> 
 
 def start(spec: Spec, spark: SparkSession) -> RunningQuery:
     """Start what the settings describe."""
-    query = _query(spec["query"], _source(spec["source"], spark)).lateness(_lateness(spec["lateness"]))
+    across = {name: value for name, value in spec["lateness"].items() if name in _ACROSS}
+    query = _query(spec["query"], _source(spec["source"], spark)).lateness(_lateness(spec["lateness"]), **across)
     run = dict(spec["run"])
     if "slide_strategy" in run:
         run["slide"] = run.pop("slide_strategy")
@@ -102,9 +132,8 @@ def _query(settings: Mapping[str, Any], df: DataFrame) -> ContinuousQuery:
     for name in ("time", "window", "type"):
         if name not in settings:
             raise OptionError(f"The query needs {name}: give the option, or {name} = ... in [query] of the file.")
-    windowed = sp.stream(df, time=settings["time"], key=settings.get("key")).window(
-        settings["window"], slide=settings.get("slide")
-    )
+    stream = sp.stream(df, time=settings["time"], key=settings.get("key"), partition=settings.get("partition"))
+    windowed = stream.window(settings["window"], slide=settings.get("slide"))
     attributes = {name: settings.get(name, ()) for name in ("minimize", "maximize")}
     makers: dict[str, Callable[[Windowed], ContinuousQuery]] = {
         "skyline": lambda w: w.skyline(**attributes),
@@ -125,8 +154,13 @@ def _needed(settings: Mapping[str, Any], name: str) -> Any:
 
 
 def _lateness(settings: Mapping[str, Any]) -> Lateness:
-    options = {name: value for name, value in settings.items() if name != "policy"}
-    policies: dict[str, Callable[..., Lateness]] = {"kslack": sp.KSlack, "fixed_delay": sp.FixedDelay}
+    options = {name: value for name, value in settings.items() if name != "policy" and name not in _ACROSS}
+    policies: dict[str, Callable[..., Lateness]] = {
+        "kslack": sp.KSlack,
+        "fixed_delay": sp.FixedDelay,
+        "drop_ratio": sp.DropRatio,
+        "harm": sp.Harm,
+    }
     policy = settings.get("policy", "kslack")
     if policy not in policies:
         raise OptionError(f"Lateness policy {policy!r} is unknown; it is one of: {', '.join(policies)}.")
@@ -148,3 +182,20 @@ def _sink(settings: Mapping[str, Any], name: str) -> Sink:
         return sp.ParquetSink(settings["path"])
     path = {"path": settings["path"]} if "path" in settings else {}
     return sp.FormatSink(kind, **path, **settings.get("options", {}))
+
+
+def parse_lateness(text: str | None) -> dict[str, Any]:
+    """The settings of a policy from one option: ``kslack``, ``fixed_delay:5 s``, ``drop_ratio:1%``, ``harm:0.1%``."""
+    if text is None:
+        return {}
+    policy, _, value = text.partition(":")
+    value = value.strip()
+    if policy in {"drop_ratio", "harm"}:
+        try:
+            target = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+        except ValueError:
+            raise OptionError(f"--lateness {text!r}: give a share, e.g. {policy}:1% or {policy}:0.01.") from None
+        return {"policy": policy, "target": target}
+    if policy == "fixed_delay":
+        return {"policy": policy, "delay": value}
+    return {"policy": policy, **({"max_slack": value} if value else {})}

@@ -16,6 +16,8 @@ Times are seconds since the epoch. A step gives the records that arrive in one b
         late: [[2, 1.0, 5]]
       - flush: true
         windows: [...]
+
+With ``allowed_lateness: 10 seconds`` the rows of the windows begin with their revision.
 """
 
 from __future__ import annotations
@@ -138,6 +140,7 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
         body.get("time", "ts"),
         (key,) if isinstance(key, str) else tuple(key),
         emit=body.get("emit", "full"),
+        allowed_lateness_us=parse_duration_us(body.get("allowed_lateness", "0 s"), "allowed_lateness", zero_ok=True),
     )
     future = body.get("max_future")
     guard = FutureGuard(
