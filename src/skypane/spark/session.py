@@ -34,7 +34,7 @@ def embedded_session(
     name: str = "skypane",
     *,
     cores: int | str = "*",
-    log_file: Path | None = None,
+    log_file: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """A ``local[cores]`` session in this process; whatever Spark and the JVM have to say goes to ``log_file``."""
@@ -45,7 +45,7 @@ def embedded_session(
     folder = Path(tempfile.mkdtemp(prefix="skypane-"))
     if log_file is not None:  # else the log, which somebody may want to read, is in it
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    log = (log_file or folder / "spark.log").absolute()
+    log = Path(log_file or folder / "spark.log").absolute()
     log.parent.mkdir(parents=True, exist_ok=True)
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J.format(log=log))
