@@ -20,13 +20,14 @@ from skypane.model.durations import Duration, format_duration_us
 from skypane.model.errors import OptionError
 
 _MEMORY_LOSSES = 200
-"""Remember as many records as have this many losses at the target: enough to tell the share to about 15 %."""
+"""Remember as many records as have this many losses at the target: enough to tell the share to about 7 %."""
 _LEAST_FADING = 0.95
 """However many records a step has, forget at most a twentieth: delays against pane borders vary from step to step."""
-_GAIN = 1.0
+_MOST_FEEDBACK = 4.0
+"""The feedback moves the aimed-at share by at most e^4 = 55 times either way."""
 _MOST_CREDIT, _MOST_DEBT = 4.0, 50.0
-_WINDUP = 4.0
-"""The feedback moves the aimed-at share by at most e^3 = 20 times either way."""
+"""In budgets (the losses that are fine while the memory lasts). Little credit, lest a calm hour pays for a disaster;
+much debt, because rare bursts lose a lot at once; but not so much that one disaster makes the slack long for ever."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class ControlledSlack(Lateness):
             "step_records": step_records,
             "settled": settled,
             "debt": min(max(debt, -_MOST_CREDIT * budget), _MOST_DEBT * budget),
-            "feedback": min(max(-_GAIN * debt / budget, -_WINDUP), _WINDUP),
+            "feedback": min(max(-debt / budget, -_MOST_FEEDBACK), _MOST_FEEDBACK),
         }
 
     def slack_us(self, state: PolicyState) -> int:
@@ -107,4 +108,6 @@ class ControlledSlack(Lateness):
             return initial
         share = self.target * math.exp(state["feedback"]) / self.loss_per_late(state)
         slack = overdue.slack_us(min(share, self.most_late))
+        if not state["settled"]:
+            slack = max(slack, initial)
         return slack if bound is None else min(slack, bound)
