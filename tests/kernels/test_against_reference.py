@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane import kernels
-from skypane.kernels import reference, skylines
+from skypane.kernels import reference, skylines, sliding
+from skypane.kernels.arrays import NONE_PANE
 
 relaxed = settings(deadline=None)  # the first example compiles
 
@@ -160,3 +161,22 @@ def test_sorted_fronts_are_no_worst_case(dtype: npt.DTypeLike) -> None:
     front = np.column_stack([rising, -rising]).astype(dtype)
     for table in (front, front[::-1], np.roll(front, 1000, axis=0)):
         assert len(kernels.skyline(table)) == len(table)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_threads_find_the_same_bounds(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(sliding, "_WORTH_A_THREAD", 1)
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 6, (400, 3)).astype(np.float64)
+    panes = np.sort(rng.integers(0, 12, 400))
+    found = []
+    for threads in (1, 3):
+        critical, died = np.full(400, NONE_PANE), np.full(400, sliding.STILL_ALIVE)
+        for fresh in (panes < 8, panes >= 8):
+            own = np.flatnonzero(panes <= panes[fresh].max())
+            part = [np.ascontiguousarray(array[own]) for array in (table, panes, fresh, critical, died)]
+            sliding.slide_one(*part, threads)  # type: ignore[arg-type]
+            critical[own], died[own] = part[3], part[4]
+        found.append((critical.tolist(), died.tolist()))
+    assert found[0] == found[1]
+    assert len(set(found[0][0])) > 3

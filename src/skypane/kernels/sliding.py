@@ -11,6 +11,10 @@ and of the fresh ones, however many panes there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
 import numba
 import numpy as np
 
@@ -26,6 +30,10 @@ from skypane.kernels.trees import (
     planted,
     row_dominates,
 )
+
+PaneIndex: TypeAlias = tuple[Tree, Exact, Indices, Indices, Indices, Indices]
+_WORTH_A_THREAD = 2_048
+"""Fewer rows are looked up in less time than threads take to start."""
 
 STILL_ALIVE = np.iinfo(np.int64).max
 """No younger pane dominates the row so far."""
@@ -48,36 +56,66 @@ def slide_groups(
                             critical[i] = max(critical[i], panes[j])
 
 
-@numba.njit(cache=True, nogil=True)
-def slide_one(table: Floats, panes: Indices, fresh: Mask, critical: Indices, died: Indices) -> None:
-    """Join one large group, in place. Fresh panes are younger than all others; dead rows take no part."""
-    width = padded_width(table.shape[1])
-    image, exact = image_of(table, width)
+def slide_one(table: Floats, panes: Indices, fresh: Mask, critical: Indices, died: Indices, threads: int = 1) -> None:
+    """Join one large group, in place. Fresh panes are younger than all others; dead rows take no part.
+
+    Every row is looked up by itself, so the look-ups are shared out among ``threads``.
+    """
+    image, exact = image_of(table, padded_width(table.shape[1]))
     new, live = _rows_where(fresh, died, True), _rows_where(fresh, died, False)
-    scratch = np.empty(SCRATCH, dtype=np.int64)
-    if len(new) == 0:
+    if not len(new):
         return
-    tree, originals = planted(table, image, width, exact, new)
-    older, younger = _signed(panes, new, 1), _signed(panes, new, -1)
-    older_range, younger_range = _ranges(tree, older), _ranges(tree, younger)
-    for row in new:
+    index = _index(table, image, exact, panes, new)
+    _share(threads, new, lambda rows: _look_older(index, image, table, exact, panes, rows, critical))
+    both = np.concatenate((new, live))
+    _share(threads, both, lambda rows: _look_younger(index, image, table, exact, panes, rows, died))
+    if len(live):
+        # A row whose critical pane is younger than any live one is dominated by a fresh row: it need not be looked up.
+        asked = new[critical[new] <= int(panes[live].max())]
+        index = _index(table, image, exact, panes, live)
+        _share(threads, asked, lambda rows: _look_older(index, image, table, exact, panes, rows, critical))
+
+
+def _share(threads: int, rows: Indices, look_up: Callable[[Indices], None]) -> None:
+    """Cut rows into a few parts for each thread, so that none waits long for the others."""
+    if threads <= 1 or len(rows) < _WORTH_A_THREAD:
+        look_up(rows)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(look_up, part) for part in np.array_split(rows, 4 * threads)]:
+            done.result()
+
+
+@numba.njit(cache=True, nogil=True)
+def _index(table: Floats, image: Image, exact: bool, panes: Indices, rows: Indices) -> PaneIndex:
+    """A tree of some rows that knows the panes below each of its blocks; puts ``rows`` in tree order."""
+    width = padded_width(table.shape[1])
+    tree, originals = planted(table, image, width, exact, rows)
+    older, younger = _signed(panes, rows, 1), _signed(panes, rows, -1)
+    return tree, originals, older, _ranges(tree, older), younger, _ranges(tree, younger)
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_older(
+    index: PaneIndex, image: Image, table: Floats, exact: bool, panes: Indices, rows: Indices, critical: Indices
+) -> None:
+    tree, originals, older, older_range = index[0], index[1], index[2], index[3]
+    scratch = np.empty(SCRATCH, dtype=np.int64)
+    for row in rows:
         found = _nearest(tree, originals, older, older_range, image, table, row, exact, panes[row], scratch)
         critical[row] = max(critical[row], found)
-    for rows in (new, live):
-        for row in rows:
-            found = _nearest(tree, originals, younger, younger_range, image, table, row, exact, -panes[row], scratch)
-            if found != NONE_PANE:
-                died[row] = min(died[row], -found)
-    if len(live) == 0:
-        return
-    tree, originals = planted(table, image, width, exact, live)
-    older = _signed(panes, live, 1)
-    older_range = _ranges(tree, older)
-    youngest_live = older_range[len(older_range) - 1, 1]
-    for row in new:
-        if critical[row] <= youngest_live:  # else a fresh row dominates it, younger than any live one
-            found = _nearest(tree, originals, older, older_range, image, table, row, exact, panes[row], scratch)
-            critical[row] = max(critical[row], found)
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_younger(
+    index: PaneIndex, image: Image, table: Floats, exact: bool, panes: Indices, rows: Indices, died: Indices
+) -> None:
+    tree, originals, younger, younger_range = index[0], index[1], index[4], index[5]
+    scratch = np.empty(SCRATCH, dtype=np.int64)
+    for row in rows:
+        found = _nearest(tree, originals, younger, younger_range, image, table, row, exact, -panes[row], scratch)
+        if found != NONE_PANE:
+            died[row] = min(died[row], -found)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -46,8 +46,9 @@ class Slide(ABC):
     added_columns: ClassVar[tuple[str, ...]] = ()
     """The columns that :meth:`enrich` adds."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, threads: int = 1) -> None:
         self._definition = definition
+        self._threads = threads
 
     def warm_up(self) -> None:  # noqa: B027 - a strategy may have nothing of its own to compile
         """Compile the kernels that the strategy itself uses."""

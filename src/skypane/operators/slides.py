@@ -53,7 +53,7 @@ def check_lateness(definition: Definition) -> None:
         )
 
 
-def slide_for(definition: Definition) -> Slide:
-    """The strategy of a query."""
+def slide_for(definition: Definition, threads: int = 1) -> Slide:
+    """The strategy of a query; it may use so many threads."""
     name = default_slide(definition) if definition.slide == "auto" else definition.slide
-    return SLIDES[name](definition)
+    return SLIDES[name](definition, threads)

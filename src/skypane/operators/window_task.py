@@ -47,7 +47,7 @@ class WindowOutputs:
 
 
 def run_window_task(
-    definition: Definition, before: Progress, after_us: int | None, inputs: WindowInputs
+    definition: Definition, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
 ) -> WindowOutputs:
     """One step of the window stage: the punctuation moves from that of ``before`` to ``after_us``."""
     fresh, buffer = inputs.fresh, inputs.buffer
@@ -57,7 +57,7 @@ def run_window_task(
     late = inputs.late if inputs.late is not None and inputs.late.num_rows else None
     past = _past(definition, before, fresh, late, inputs.past)
     waiting = buffer if late is not None and definition.query.properties.selective else None
-    advance = WindowWorker(definition).advance(
+    advance = WindowWorker(definition, threads).advance(
         inputs.panes, fresh, before.punctuation_us, after_us, past, late, waiting
     )
     if late is None or advance.harmful is None:

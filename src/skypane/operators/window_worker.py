@@ -65,9 +65,9 @@ class Advance:
 class WindowWorker:
     """The window stage for some range of key groups."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, threads: int = 1) -> None:
         self._definition = definition
-        self._slide = slide_for(definition)
+        self._slide = slide_for(definition, threads)
         self._time_type = pa.timestamp("us", definition.time_zone)
 
     def advance(

@@ -6,6 +6,7 @@ process dies anywhere in it, the same batch gives the same step again.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections import Counter
@@ -115,6 +116,7 @@ class StepDriver:
         self._late = late
         self._quarantine = quarantine
         self._settings = settings
+        self._slots = spark.sparkContext.defaultParallelism
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
         """A batch of the source; one that is in the manifest already is passed over."""
@@ -238,12 +240,14 @@ class StepDriver:
         if not panes.partials and not panes.late and idle:
             return _WindowStage(self.manifest.state, self.manifest.past)
         rows = added([panes.rows_by_group, *(part.rows_by_group for part in self.manifest.state)])
+        inline = sum(rows.values()) <= self._settings.inline_rows
+        ranges = balanced_ranges(rows, self._settings.degree)
         job = WindowJob(
             definition=self._definition,
             step=step,
             before=before.for_workers(),
             after_us=after_us,
-            ranges=balanced_ranges(rows, self._settings.degree),
+            ranges=ranges,
             state=self.manifest.state,
             past=self.manifest.past,
             partials=panes.partials,
@@ -252,8 +256,8 @@ class StepDriver:
             answers=self._results.sink.writer(scratch),
             answer_schema=self._results.schema,
             late=self._late.sink.writer(scratch) if self._late else None,
+            threads=self._threads(len(ranges), inline=inline),
         )
-        inline = sum(rows.values()) <= self._settings.inline_rows
         results = run_window_job(job, self._spark, inline=inline)
         past = [*self.manifest.past, *(part for result in results for part in result.past)]
         return _WindowStage(
@@ -268,6 +272,14 @@ class StepDriver:
             tasks=len(results),
             inline=inline,
         )
+
+    def _threads(self, tasks: int, *, inline: bool) -> int:
+        """Slots that would be idle are used by threads: with one key there is only one task, however many cores.
+
+        Not on a cluster, where the cores of a worker may belong to others.
+        """
+        embedded = str(self._spark.sparkContext.master).startswith("local")
+        return max(1, min(self._slots // tasks, os.cpu_count() or 1)) if embedded or inline else 1
 
     def _closes_windows(self, before_us: int | None, after_us: int | None) -> bool:
         window = self._definition.window

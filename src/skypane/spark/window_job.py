@@ -93,12 +93,14 @@ class WindowJob:
     answer_schema: pa.Schema
     late: RowWriter | None
     """Where late records go once they are judged."""
+    threads: int
+    """How many threads a task may use: where there are fewer tasks than slots, those of the others."""
 
     def run(self, index: int) -> WindowTaskResult:
         """One task: its range of key groups, from files to files."""
         started = time.perf_counter_ns()
         span, folder = self.ranges[index], Path(self.state_folder)
-        outputs = run_window_task(self.definition, self.before, self.after_us, self._inputs(span, folder))
+        outputs = run_window_task(self.definition, self.before, self.after_us, self._inputs(span, folder), self.threads)
         advance = outputs.advance
         stem = f"{self.step:010d}-{span.first:03d}"
         return WindowTaskResult(
