@@ -17,9 +17,10 @@ ROOT = Path(__file__).parents[1]
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 import skypane as sp  # noqa: E402
-from benchmarks import kernels, overlap, pipeline, sustainable, traffic  # noqa: E402
+from benchmarks import kernels, overlap, pipeline, strategies, sustainable, traffic  # noqa: E402
 
 RESULTS = ROOT / "results"
+PARTS = ("kernels", "traffic", "overlap", "pipeline", "strategies", "sustainable")
 SCENARIOS = {
     "8 attributes, slide 200 ms, full": (8, "200 milliseconds", 250_000.0, {}),
     "8 attributes, slide 10 ms, changes": (8, "10 milliseconds", 150_000.0, {"emit": "changes"}),
@@ -36,9 +37,9 @@ ORIGINALS = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller inputs and fewer rounds, for a first look")
-    parser.add_argument("--only", choices=["kernels", "traffic", "overlap", "pipeline", "sustainable"], help="one part")
+    parser.add_argument("--only", choices=PARTS, help="one part")
     chosen = parser.parse_args()
-    wanted = {chosen.only} if chosen.only else {"kernels", "traffic", "overlap", "pipeline", "sustainable"}
+    wanted = {chosen.only} if chosen.only else set(PARTS)
     RESULTS.mkdir(exist_ok=True)
     report: dict[str, Any] = {"machine": {"cpus": os.cpu_count(), "python": platform.python_version()}}
     console = Console(width=max(150, Console().width))
@@ -50,11 +51,15 @@ def main() -> None:
         report["overlap"] = overlap.run(chosen.quick)
         console.print(overlap.table(report["overlap"]))
         overlap.plot(report["overlap"], RESULTS / "overlap.png")
-    if wanted & {"pipeline", "sustainable"}:
+    if wanted & {"pipeline", "strategies", "sustainable"}:
         spark = sp.embedded_session("skypane-bench", cores=2, log_file=ROOT / "logs" / "bench-spark.log")
         if "pipeline" in wanted:
             report["pipeline"] = run_pipeline(spark, chosen.quick)
             console.print(pipeline_table(report["pipeline"]))
+        if "strategies" in wanted:
+            report["strategies"] = strategies.run(spark, chosen.quick)
+            console.print(strategies.table(report["strategies"]))
+            strategies.plot(report["strategies"], RESULTS / "strategies.png")
         if "sustainable" in wanted:
             report["sustainable"] = run_sustainable(spark, chosen.quick)
             console.print(sustainable_table(report["sustainable"]))

@@ -74,6 +74,16 @@ def run(
     emit: Annotated[
         str | None, typer.Option(help="full, or changes from window to window.", rich_help_panel=_HOW)
     ] = None,
+    splitting: Annotated[
+        str | None,
+        typer.Option(help="combine, pane_rr, tuple_rr, adaptive or adaptive_pid.", rich_help_panel=_HOW),
+    ] = None,
+    pane_degree: Annotated[
+        int | None, typer.Option(help="Tasks of the pane stage, where records are routed.", rich_help_panel=_HOW)
+    ] = None,
+    window_scheduling: Annotated[
+        str | None, typer.Option(help="ranges, feedback or round_robin.", rich_help_panel=_HOW)
+    ] = None,
     stop_after: Annotated[float | None, typer.Option(help="Stop after so many seconds.", rich_help_panel=_HOW)] = None,
     log: Annotated[Path, typer.Option(help="Where Spark's own log goes.", rich_help_panel=_HOW)] = Path(
         "logs/spark.log"
@@ -102,7 +112,15 @@ def run(
         "sink": _place(sink),
         "late": _place(late),
         "quarantine": _place(quarantine),
-        "run": {"checkpoint": checkpoint, "trigger": trigger, "available_now": available_now or None, "emit": emit},
+        "run": {
+            "checkpoint": checkpoint,
+            "trigger": trigger,
+            "available_now": available_now or None,
+            "emit": emit,
+            "splitting": splitting,
+            "pane_degree": pane_degree,
+            "window_scheduling": window_scheduling,
+        },
     }
     spec = load_spec(config, overrides)
     console = Console()
