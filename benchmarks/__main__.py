@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[1]
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 import skypane as sp  # noqa: E402
-from benchmarks import kernels, lateness, overlap, pipeline, sustainable, traffic  # noqa: E402
+from benchmarks import kernels, lateness, overlap, pipeline, strategies, sustainable, traffic  # noqa: E402
 
 RESULTS = ROOT / "results"
-PARTS = ("kernels", "traffic", "overlap", "lateness", "pipeline", "sustainable")
+PARTS = ("kernels", "traffic", "overlap", "lateness", "pipeline", "strategies", "sustainable")
 SCENARIOS = {
     "8 attributes, slide 200 ms, full": (8, "200 milliseconds", 250_000.0, {}),
     "8 attributes, slide 10 ms, changes": (8, "10 milliseconds", 150_000.0, {"emit": "changes"}),
@@ -56,11 +56,15 @@ def main() -> None:
         for table in lateness.tables(report["lateness"]):
             console.print(table)
         lateness.plot(report["lateness"], RESULTS)
-    if wanted & {"pipeline", "sustainable"}:
+    if wanted & {"pipeline", "strategies", "sustainable"}:
         spark = sp.embedded_session("skypane-bench", cores=2, log_file=ROOT / "logs" / "bench-spark.log")
         if "pipeline" in wanted:
             report["pipeline"] = run_pipeline(spark, chosen.quick)
             console.print(pipeline_table(report["pipeline"]))
+        if "strategies" in wanted:
+            report["strategies"] = strategies.run(spark, chosen.quick)
+            console.print(strategies.table(report["strategies"]))
+            strategies.plot(report["strategies"], RESULTS / "strategies.png")
         if "sustainable" in wanted:
             report["sustainable"] = run_sustainable(spark, chosen.quick)
             console.print(sustainable_table(report["sustainable"]))

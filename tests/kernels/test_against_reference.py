@@ -174,9 +174,9 @@ def test_threads_find_the_same_bounds(monkeypatch: pytest.MonkeyPatch, seed: int
         critical, died = np.full(400, NONE_PANE), np.full(400, sliding.STILL_ALIVE)
         for fresh in (panes < 8, panes >= 8):
             own = np.flatnonzero(panes <= panes[fresh].max())
-            part = [np.ascontiguousarray(array[own]) for array in (table, panes, fresh, critical, died)]
-            sliding.slide_one(*part, threads)  # type: ignore[arg-type]
-            critical[own], died[own] = part[3], part[4]
+            own_critical, own_died = critical[own], died[own]
+            sliding.slide_one(table[own], panes[own], fresh[own], own_critical, own_died, threads)
+            critical[own], died[own] = own_critical, own_died
         found.append((critical.tolist(), died.tolist()))
     assert found[0] == found[1]
     assert len(set(found[0][0])) > 3

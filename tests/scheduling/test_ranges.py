@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.model.columns import GROUP, KEY_GROUPS
-from skypane.scheduling.ranges import balanced_ranges
+from skypane.scheduling.ranges import PIECES_PER_WORKER, balanced_ranges, equal_ranges, task_ranges
 
 weights = st.dictionaries(st.integers(0, KEY_GROUPS - 1), st.integers(1, 10_000), max_size=40)
 
@@ -36,3 +36,20 @@ def test_a_heavy_group_does_not_take_others_along() -> None:
     ranges = balanced_ranges({0: 1, 100: 1_000_000, 200: 1}, 3)
     assert sum(r.first <= 100 < r.end for r in ranges) == 1
     assert len(ranges) >= 2
+
+
+@given(rows=weights, degree=st.integers(1, 300))
+def test_round_robin_does_not_look_at_the_rows(rows: dict[int, int], degree: int) -> None:
+    ranges = task_ranges(rows, degree, "round_robin")
+    assert ranges == equal_ranges(degree)
+    assert [r.first for r in ranges] == [0, *(r.end for r in ranges[:-1])]
+    assert ranges[-1].end == KEY_GROUPS
+    assert len(ranges) == min(degree, KEY_GROUPS)
+    assert max(r.end - r.first for r in ranges) - min(r.end - r.first for r in ranges) <= 1
+
+
+@given(degree=st.integers(1, 16))
+def test_feedback_leaves_pieces_for_free_workers(degree: int) -> None:
+    rows = dict.fromkeys(range(KEY_GROUPS), 7)
+    assert len(task_ranges(rows, degree, "feedback")) == PIECES_PER_WORKER * degree
+    assert len(task_ranges(rows, degree, "ranges")) == degree

@@ -23,11 +23,13 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
+from skypane.scheduling.batch_plan import BatchPlanner, check_splitting
+from skypane.scheduling.ranges import window_scheduling as parse_window_scheduling
 from skypane.spark.launch import LaunchOptions, launch
 from skypane.spark.query import RunningQuery
 from skypane.spark.sinks.base import Sink
 from skypane.spark.sinks.custom import as_sink
-from skypane.spark.step_driver import Settings
+from skypane.spark.stages import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -157,6 +159,9 @@ class ContinuousQuery:
         slide: str = "auto",
         degree: int | None = None,
         inline_rows: int = 100_000,
+        splitting: str = "combine",
+        pane_degree: int | None = None,
+        window_scheduling: str = "ranges",
         name: str | None = None,
     ) -> RunningQuery:
         """Start the query.
@@ -182,12 +187,19 @@ class ContinuousQuery:
         slide: how windows slide: ``"auto"``, ``"critical"``, ``"tiles"`` or ``"recompute"``; the answers are the same.
         degree: the most window-stage tasks (default: Spark's default parallelism).
         inline_rows: a window stage with no more rows than this runs in the driver.
+        splitting: who makes the partials; the answers are the same. ``"combine"``: each task of what it has read, and
+            nothing but partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``,
+            ``"adaptive"`` and ``"adaptive_pid"``, to ``pane_degree`` tasks (default: Spark's default parallelism).
+        window_scheduling: ``"ranges"``, one task for each worker, all with about as many rows; ``"feedback"``, smaller
+            tasks, of which a free worker takes the next; ``"round_robin"``, tasks that do not depend on the load.
         """
         parse_duration_us(trigger, "trigger", zero_ok=True)
         if degree is not None and degree < 1:
             raise OptionError(f"degree={degree} must be 1 or more.")
         if inline_rows < 0:
             raise OptionError(f"inline_rows={inline_rows} must be 0 or more.")
+        check_splitting(splitting, pane_degree)
+        slots = int(self.source.df.sparkSession.sparkContext.defaultParallelism)
         options = LaunchOptions(
             checkpoint=checkpoint,
             sink=as_sink(sink, "sink"),
@@ -199,7 +211,13 @@ class ContinuousQuery:
             punctuator=Punctuator(
                 self.policy, FutureGuard(self._max_future_us(max_future), future_support), self._sources()
             ),
-            settings=Settings(degree or self._default_degree(), inline_rows),
+            settings=Settings(
+                degree or slots,
+                inline_rows,
+                slots,
+                None if splitting == "combine" else BatchPlanner(splitting, pane_degree or slots),
+                parse_window_scheduling(window_scheduling),
+            ),
             name=name,
         )
         definition = Definition(
@@ -236,6 +254,3 @@ class ContinuousQuery:
         if max_future == "auto":
             return max(_MIN_FUTURE_US, _FUTURE_WINDOWS * max(self.spec.size_us, self.spec.slide_us))
         return None if max_future is None else parse_duration_us(max_future, "max_future")
-
-    def _default_degree(self) -> int:
-        return int(self.source.df.sparkSession.sparkContext.defaultParallelism)

@@ -71,6 +71,7 @@ class ProgressPanel:
                 "open panes",
                 f"{last.open_panes:,}   ({last.state_rows:,} rows, {last.state_bytes / 1e6:.1f} MB of state)",
             ),
+            ("stages", _stages(metrics.recent)),
             ("punctuation", self._punctuation(last)),
             ("windows", f"{metrics.windows:,} answered{_latency(metrics.recent)}"),
             ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
@@ -127,6 +128,25 @@ def _rate(steps: tuple[StepMetrics, ...]) -> float:
         return 0.0
     seconds = recent[-1].committed_at - recent[0].committed_at
     return sum(step.records for step in recent[1:]) / seconds if seconds > 0 else 0.0
+
+
+def _stages(steps: tuple[StepMetrics, ...]) -> str:
+    """How busy the stages were in the last few batches, and how the pane stage's work was split."""
+    recent = [step for step in steps if step.pane_tasks][-_RATE_STEPS:]
+
+    def mean(name: str) -> float | None:
+        values = [value for step in recent if (value := getattr(step, name)) is not None]
+        return sum(values) / len(values) if values else None
+
+    shown = (
+        ("pane_utilization", "pane {:.0%} busy"),
+        ("window_utilization", "window {:.0%} busy"),
+        ("idle_share", "slots {:.0%} idle"),
+        ("splitting_factor", "{:.1f} shards per pane"),
+        ("imbalance", "imbalance {:.1f}"),
+        ("selected_per_pane", "{:,.0f} rows per pane"),
+    )
+    return ", ".join(text.format(value) for name, text in shown if (value := mean(name)) is not None) or "-"
 
 
 def _clock(us: int) -> str:

@@ -83,6 +83,16 @@ def run(
     emit: Annotated[
         str | None, typer.Option(help="full, or changes from window to window.", rich_help_panel=_HOW)
     ] = None,
+    splitting: Annotated[
+        str | None,
+        typer.Option(help="combine, pane_rr, tuple_rr, adaptive or adaptive_pid.", rich_help_panel=_HOW),
+    ] = None,
+    pane_degree: Annotated[
+        int | None, typer.Option(help="Tasks of the pane stage, where records are routed.", rich_help_panel=_HOW)
+    ] = None,
+    window_scheduling: Annotated[
+        str | None, typer.Option(help="ranges, feedback or round_robin.", rich_help_panel=_HOW)
+    ] = None,
     stop_after: Annotated[float | None, typer.Option(help="Stop after so many seconds.", rich_help_panel=_HOW)] = None,
     log: Annotated[Path, typer.Option(help="Where Spark's own log goes.", rich_help_panel=_HOW)] = Path(
         "logs/spark.log"
@@ -118,6 +128,9 @@ def run(
             "available_now": available_now or None,
             "allowed_lateness": allowed_lateness,
             "emit": emit,
+            "splitting": splitting,
+            "pane_degree": pane_degree,
+            "window_scheduling": window_scheduling,
         },
     }
     spec = load_spec(config, overrides)

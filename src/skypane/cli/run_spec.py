@@ -71,6 +71,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "emit",
             "slide_strategy",
             "degree",
+            "splitting",
+            "pane_degree",
+            "window_scheduling",
         }
     ),
 }

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.model.columns import GROUP, KEY_GROUPS
+from skypane.model.errors import OptionError
+
+WindowScheduling = Literal["ranges", "round_robin", "feedback"]
+WINDOW_SCHEDULINGS: Final[tuple[WindowScheduling, ...]] = get_args(WindowScheduling)
+PIECES_PER_WORKER = 4
+"""With feedback: enough pieces that a free worker finds another, few enough that they are worth a task."""
 
 
 class GroupRange(NamedTuple):
@@ -39,3 +45,27 @@ def balanced_ranges(rows_by_group: Mapping[int, int], degree: int) -> list[Group
     shares = total[-1] * np.arange(1, tasks) / tasks
     borders = sorted({0, KEY_GROUPS, *(int(b) + 1 for b in np.searchsorted(total, shares))} - {KEY_GROUPS + 1})
     return [GroupRange(a, b) for a, b in pairwise(borders)]
+
+
+def equal_ranges(degree: int) -> list[GroupRange]:
+    """``degree`` ranges of about as many key groups each, whatever the rows: decided in advance."""
+    borders = [index * KEY_GROUPS // min(degree, KEY_GROUPS) for index in range(min(degree, KEY_GROUPS) + 1)]
+    return [GroupRange(a, b) for a, b in pairwise(borders)]
+
+
+def task_ranges(rows_by_group: Mapping[int, int], degree: int, scheduling: WindowScheduling) -> list[GroupRange]:
+    """The window stage's tasks: what each takes of the key groups."""
+    if scheduling == "round_robin":
+        return equal_ranges(degree)
+    return balanced_ranges(rows_by_group, degree * (PIECES_PER_WORKER if scheduling == "feedback" else 1))
+
+
+def window_scheduling(name: str) -> WindowScheduling:
+    """By name; a name that is none is refused with those that are."""
+    for known in WINDOW_SCHEDULINGS:
+        if name == known:
+            return known
+    raise OptionError(
+        f"window_scheduling={name!r} is unknown; it must be one of {', '.join(WINDOW_SCHEDULINGS)}. "
+        "(Merge tasks are for engines in which partials wait: skypane simulate.)"
+    )

@@ -30,10 +30,11 @@ from skypane.queries.base import Expression, Query
 from skypane.queries.dominance import DominanceQuery
 from skypane.spark.checkpoint import Checkpoint, local_path
 from skypane.spark.query import RunningQuery, readable
-from skypane.spark.schemas import arrow_schema
+from skypane.spark.schemas import arrow_schema, quoted
 from skypane.spark.sinks.base import Sink
 from skypane.spark.sinks.parquet import ParquetSink
-from skypane.spark.step_driver import Output, Settings, StepDriver
+from skypane.spark.stages import Settings
+from skypane.spark.step_driver import Output, StepDriver
 
 
 @dataclass(frozen=True)
@@ -240,6 +241,7 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
     pace = "what is available now, then end" if options.trigger is None else f"a step every {options.trigger}"
     panes = f"{window.panes_per_window} panes of {format_duration_us(window.pane_us)} each"
     settings = options.settings
+    inline = f"{settings.inline_rows:,}"
     in_order = definition.processing == "in_order"
     keeps = "hands records over, to be buffered" if in_order else "keeps one partial per key and pane"
     lines = [
@@ -249,8 +251,8 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"lateness      {policy.describe()['policy']}: {wait}; future guard: {future}, or {guard.support} records",
         *_explain_lateness(definition, options),
         f"pace          {pace}",
-        f"pane stage    one task per source partition; {keeps}",
-        f"window stage  up to {settings.degree} tasks by key group; in the driver below {settings.inline_rows:,} rows",
+        f"pane stage    {settings.pane_tasks}; {keeps}",
+        f"window stage  up to {settings.most_window_tasks} tasks by key group; in the driver below {inline} rows",
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
         f"quarantine    {options.quarantine.describe() if options.quarantine else 'counted'}",
@@ -288,8 +290,3 @@ def _type_name(kind: pa.DataType) -> str:
 def _late_schema(definition: Definition, records: pa.Schema) -> pa.Schema:
     punctuation = pa.field(PUNCTUATION, pa.timestamp("us", definition.time_zone))
     return pa.schema([*records, pa.field(DELAY, pa.duration("us")), punctuation, pa.field(HARMFUL, pa.bool_())])
-
-
-def quoted(name: str) -> Column:
-    """The column with exactly this name, dots and backticks included."""
-    return F.col("`" + name.replace("`", "``") + "`")

@@ -11,6 +11,7 @@ from skypane.lateness.progress import Progress
 from skypane.model.ledger import Ledger
 from skypane.operators.history import PaneRange
 from skypane.operators.latency import PaneClock
+from skypane.scheduling.batch_plan import RoutingState
 from skypane.scheduling.ranges import GroupRange
 from skypane.spark.files import FileRef
 
@@ -102,6 +103,8 @@ class Manifest:
     """About all late records since the checkpoint began, as far as they were judged."""
     clock: PaneClock = field(default_factory=PaneClock)
     """When records of the open panes came."""
+    routing: RoutingState | None = None
+    """What the next batch's plan is made from, if records are routed."""
 
     @property
     def files(self) -> set[str]:
@@ -122,6 +125,7 @@ class Manifest:
             "judged": [self.judged.late, self.judged.harmful],
             "judged_so_far": [self.judged_so_far.late, self.judged_so_far.harmful],
             "clock": self.clock.to_json(),
+            "routing": None if self.routing is None else self.routing.to_json(),
         }
 
     @classmethod
@@ -139,4 +143,5 @@ class Manifest:
             judged=Judgement(*body["judged"]),
             judged_so_far=Judgement(*body["judged_so_far"]),
             clock=PaneClock.from_json(body["clock"]),
+            routing=RoutingState.from_json(body["routing"]) if body.get("routing") else None,
         )

@@ -48,6 +48,20 @@ class StepMetrics:
     pane_tasks: int
     window_tasks: int
     window_inline: bool
+    pane_utilization: float | None
+    """Busy time of the pane stage's tasks over what its slots could have given while it lasted."""
+    window_utilization: float | None
+    """The same of the window stage; in the driver it has one slot."""
+    idle_share: float | None
+    """Of the time of all slots in the whole step: how much no task of either stage used."""
+    rho: float | None
+    """Utilization of the pane stage as the papers define it, where records are routed: above 1 it is a bottleneck."""
+    splitting_factor: float | None
+    """Mean shards per pane of this batch."""
+    imbalance: float | None
+    """Records of the largest task of the pane stage over the mean."""
+    selected_per_pane: float | None
+    """Partial rows per pane: what the pane stage hands on."""
     pane_ms: float
     window_ms: float
     sink_ms: float

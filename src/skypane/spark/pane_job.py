@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from skypane.operators.admission import Frontier
 from skypane.operators.definition import Definition
 from skypane.operators.pane_stats import PaneStats
 from skypane.operators.pane_worker import PaneWorker
+from skypane.scheduling.batch_plan import TaskLoad
 from skypane.spark.files import map_table
 from skypane.spark.schemas import map_in_arrow
 from skypane.spark.writers import ArrowWriter, RowWriter, Written
@@ -37,6 +39,7 @@ class PaneJob:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> PaneTaskResult:
         """One task: feed all its records to a worker and leave the outputs in files."""
+        started = time.perf_counter_ns()
         worker = PaneWorker(
             self.definition,
             self.frontier,
@@ -53,6 +56,7 @@ class PaneJob:
             suspects=_write(scratch, [output.suspects]),
             late=_write(scratch, [output.late]),
             quarantined=_write(self.quarantine, output.quarantined),
+            busy_us=(time.perf_counter_ns() - started) // 1_000,
         )
 
 
@@ -65,11 +69,18 @@ class PaneTaskResult:
     suspects: Written | None
     late: Written | None
     quarantined: Written | None
+    busy_us: int = 0
+    """How long the task held its slot: also while it waited for its records to be read."""
+
+    @property
+    def load(self) -> TaskLoad:
+        """What it did, for the strategy that plans the next batch."""
+        return TaskLoad(self.busy_us, self.stats.records, self.stats.records_by_pane)
 
     def to_json(self) -> str:
         """One line of text."""
         files = {name: getattr(self, name) for name in ("partials", "suspects", "late", "quarantined")}
-        return json.dumps({"stats": self.stats.to_json(), **files})
+        return json.dumps({"stats": self.stats.to_json(), "busy_us": self.busy_us, **files})
 
     @classmethod
     def from_json(cls, text: str) -> PaneTaskResult:
@@ -79,7 +90,7 @@ class PaneTaskResult:
             name: Written(*body[name]) if body[name] else None
             for name in ("partials", "suspects", "late", "quarantined")
         }
-        return cls(stats=PaneStats.from_json(body["stats"]), **files)
+        return cls(stats=PaneStats.from_json(body["stats"]), busy_us=body["busy_us"], **files)
 
 
 def run_pane_job(job: PaneJob, df: DataFrame) -> list[PaneTaskResult]:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from skypane.model.columns import PREFIX, REVISION, WINDOW
 from skypane.model.errors import SchemaError
-from skypane.spark.launch import quoted
+from skypane.spark.schemas import quoted
 
 _LAST = f"{PREFIX}last"
 

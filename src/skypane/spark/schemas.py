@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -45,3 +46,8 @@ def map_in_arrow(df: DataFrame, function: Callable[[Batches], Batches], schema: 
         return function(batch.rename_columns(names) for batch in batches)
 
     return df.toDF(*(f"_{index}" for index in range(len(names)))).mapInArrow(renamed, schema)
+
+
+def quoted(name: str) -> Column:
+    """The column with exactly this name, dots and backticks included."""
+    return F.col("`" + name.replace("`", "``") + "`")

@@ -10,11 +10,10 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
@@ -26,17 +25,19 @@ from skypane.model.ledger import Ledger
 from skypane.operators.admission import Frontier
 from skypane.operators.decision import decide
 from skypane.operators.definition import Definition
-from skypane.operators.latency import Latencies
 from skypane.operators.pane_stats import PaneStats, added
 from skypane.operators.window_worker import LAST_WINDOWS
-from skypane.scheduling.ranges import balanced_ranges
+from skypane.scheduling.batch_plan import BatchOutcome, RoutingState
+from skypane.scheduling.ranges import task_ranges
 from skypane.spark.checkpoint import Checkpoint, Intent
 from skypane.spark.failpoints import reach
-from skypane.spark.manifest import Manifest, PastPart, StatePart, StepKind
-from skypane.spark.metrics import MetricsLog, StepMetrics
+from skypane.spark.manifest import Manifest, StepKind
+from skypane.spark.metrics import MetricsLog
 from skypane.spark.pane_job import PaneJob, read_all, run_pane_job
 from skypane.spark.past import tidy_past
+from skypane.spark.routing import routed
 from skypane.spark.sinks.base import Sink, StepRows
+from skypane.spark.stages import Clock, PaneStage, Settings, WindowStage, step_metrics
 from skypane.spark.window_job import WindowJob, WindowTaskResult, run_window_job
 from skypane.spark.writers import ArrowWriter, Written
 
@@ -47,48 +48,6 @@ class Output:
 
     sink: Sink
     schema: pa.Schema
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a query is run; none of it changes the answers."""
-
-    degree: int
-    """The most window-stage tasks."""
-    inline_rows: int
-    """A window stage with no more rows than this runs in the driver: a Spark job would cost more than it saves."""
-
-
-@dataclass(frozen=True)
-class _PaneStage:
-    """What the pane stage and the decision about it hand to the rest of the step."""
-
-    progress: Progress
-    ledger: Ledger
-    now_us: int
-    """When the source cut the batch, or the clock decided the step."""
-    partials: Sequence[Written] = ()
-    late: Sequence[Written] = ()
-    quarantined: Sequence[Written] = ()
-    rows_by_group: Mapping[int, int] = field(default_factory=dict)
-    records_by_pane: Mapping[int, int] = field(default_factory=dict)
-    tasks: int = 0
-
-
-@dataclass(frozen=True)
-class _WindowStage:
-    """What the window stage leaves: the new state, and the answers in files."""
-
-    state: tuple[StatePart, ...]
-    past: tuple[PastPart, ...] = ()
-    answers: Sequence[Written] = ()
-    late: Sequence[Written] = ()
-    judged: Judgement = field(default_factory=Judgement)
-    windows: int = 0
-    revised: int = 0
-    last_windows: Sequence[tuple[int, int]] = ()
-    tasks: int = 0
-    inline: bool = True
 
 
 class StepDriver:
@@ -117,6 +76,7 @@ class StepDriver:
         self._quarantine = quarantine
         self._settings = settings
         self._slots = spark.sparkContext.defaultParallelism
+        self._planner = settings.planner
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
         """A batch of the source; one that is in the manifest already is passed over."""
@@ -148,14 +108,14 @@ class StepDriver:
 
     def _carry_out(self, intent: Intent) -> None:
         progress = self.manifest.progress.finish(self._definition.window)
-        self._step(intent.kind, self.manifest.batch_id, lambda _: _PaneStage(progress, Ledger(), intent.now_us))
+        self._step(intent.kind, self.manifest.batch_id, lambda _: PaneStage(progress, Ledger(), intent.now_us))
 
     def has_open_windows(self) -> bool:
         """Whether some window has records but no answer yet."""
         progress = self.manifest.progress
         return progress.finish(self._definition.window) != progress
 
-    def _step(self, kind: StepKind, batch_id: int, pane_stage: Callable[[Path], _PaneStage]) -> None:
+    def _step(self, kind: StepKind, batch_id: int, pane_stage: Callable[[Path], PaneStage]) -> None:
         clock = [time.perf_counter()]
         before = self.manifest
         step = before.step + 1
@@ -177,6 +137,8 @@ class StepDriver:
                 before.progress.punctuation_us,
                 panes.progress.punctuation_us,
             )
+            outcome = self._outcome(panes, clock)
+            routing = self._next_routing(panes, outcome)
             manifest = Manifest(
                 step=step,
                 batch_id=batch_id,
@@ -189,6 +151,7 @@ class StepDriver:
                 judged=windows.judged,
                 judged_so_far=before.judged_so_far + windows.judged,
                 clock=pane_clock,
+                routing=routing,
             )
             self._checkpoint.commit(manifest)
             self.manifest = manifest
@@ -197,14 +160,56 @@ class StepDriver:
             clock.append(time.perf_counter())
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        self.log.add(self._metrics(manifest, panes, windows, latencies, clock))
+        self.log.add(
+            step_metrics(
+                manifest,
+                panes,
+                windows,
+                latencies,
+                Clock(clock),
+                self._settings,
+                slack_us=self._punctuator.policy.slack_us(manifest.progress.policy_state),
+                judged=self._judges_late,
+                rho=None if panes.plan is None or self._planner is None else self._planner.rho(before.routing, outcome),
+            )
+        )
 
-    def _pane_stage(self, df: DataFrame, batch_id: int, scratch: Path) -> _PaneStage:
+    def _outcome(self, panes: PaneStage, clock: Sequence[float]) -> BatchOutcome:
+        """The batch as the next plan will see it."""
+        began, panes_done, _, published = clock
+        return BatchOutcome(
+            tasks=panes.loads,
+            records_by_pane=panes.records_by_pane,
+            first_open_pane=self._first_open(panes.progress),
+            cut_us=panes.now_us,
+            pane_stage_us=int((panes_done - began) * 1e6),
+            elsewhere_us=int((published - panes_done) * 1e6),
+            slots=self._settings.slots,
+        )
+
+    def _first_open(self, progress: Progress) -> int | None:
+        after_us = progress.punctuation_us
+        return None if after_us is None else self._definition.window.sealed_before(after_us)
+
+    def _next_routing(self, panes: PaneStage, outcome: BatchOutcome) -> RoutingState | None:
+        """What the strategy has learned, to be committed with the step: a repeated batch gets the same plan again."""
+        planner, before = self._planner, self.manifest.routing
+        if planner is None:
+            return None
+        if panes.plan is not None:
+            return planner.learn(before, panes.plan, outcome)
+        return None if before is None else planner.close(before, outcome.first_open_pane)
+
+    def _pane_stage(self, df: DataFrame, batch_id: int, scratch: Path) -> PaneStage:
         """Run the pane job and decide what its statistics mean."""
         before, guard = self.manifest.progress, self._punctuator.guard
         quarantine_writer = self._quarantine.sink.writer(scratch) if self._quarantine else None
         frontier = Frontier(before.for_workers(), guard)
         job = PaneJob(self._definition, frontier, str(scratch), self._judges_late, quarantine_writer)
+        plan = None
+        if self._planner is not None:
+            plan = self._planner.plan(self.manifest.routing)
+            df = routed(df, self._definition, plan)
         tasks = run_pane_job(job, df)
         stats = PaneStats.merge([task.stats for task in tasks], guard)
         suspects = read_all([task.suspects for task in tasks])
@@ -216,7 +221,7 @@ class StepDriver:
         quarantined = [task.quarantined for task in tasks]
         if decision.quarantined is not None and quarantine_writer is not None:
             quarantined.append(quarantine_writer.write([decision.quarantined]))
-        return _PaneStage(
+        return PaneStage(
             decision.progress,
             decision.ledger,
             now_us,
@@ -225,7 +230,8 @@ class StepDriver:
             _present(quarantined),
             added([stats.partial_rows_by_group, decision.partial_rows_by_group]),
             decision.records_by_pane,
-            len(tasks),
+            [task.load for task in tasks],
+            plan,
         )
 
     @property
@@ -233,15 +239,15 @@ class StepDriver:
         """Late records are looked at where someone wants them, or wants to know what they would have changed."""
         return self._late is not None or self._definition.judges_late
 
-    def _window_stage(self, step: int, panes: _PaneStage, scratch: Path) -> _WindowStage:
+    def _window_stage(self, step: int, panes: PaneStage, scratch: Path) -> WindowStage:
         """Run the window job where it is cheapest, or not at all if it would change nothing."""
         before, after_us = self.manifest.progress, panes.progress.punctuation_us
         idle = not self.manifest.state or not self._closes_windows(before.punctuation_us, after_us)
         if not panes.partials and not panes.late and idle:
-            return _WindowStage(self.manifest.state, self.manifest.past)
+            return WindowStage(self.manifest.state, self.manifest.past)
         rows = added([panes.rows_by_group, *(part.rows_by_group for part in self.manifest.state)])
         inline = sum(rows.values()) <= self._settings.inline_rows
-        ranges = balanced_ranges(rows, self._settings.degree)
+        ranges = task_ranges(rows, self._settings.degree, self._settings.window_scheduling)
         job = WindowJob(
             definition=self._definition,
             step=step,
@@ -260,7 +266,7 @@ class StepDriver:
         )
         results = run_window_job(job, self._spark, inline=inline)
         past = [*self.manifest.past, *(part for result in results for part in result.past)]
-        return _WindowStage(
+        return WindowStage(
             state=tuple(part for result in results for part in result.state),
             past=tidy_past(self._checkpoint.state, step, self._definition, past, after_us),
             answers=_present([result.answers for result in results]),
@@ -270,6 +276,7 @@ class StepDriver:
             revised=sum(result.revised for result in results),
             last_windows=_newest_windows(results),
             tasks=len(results),
+            work_us=sum(result.work_us for result in results),
             inline=inline,
         )
 
@@ -287,7 +294,7 @@ class StepDriver:
             before_us is None or window.closed_before(after_us) > window.closed_before(before_us)
         )
 
-    def _publish(self, step: int, panes: _PaneStage, windows: _WindowStage) -> None:
+    def _publish(self, step: int, panes: PaneStage, windows: WindowStage) -> None:
         self._results.sink.publish(step, StepRows(self._spark, self._results.schema, windows.answers))
         reach("results.published")
         if self._late:
@@ -296,50 +303,6 @@ class StepDriver:
         if self._quarantine:
             self._quarantine.sink.publish(step, StepRows(self._spark, self._quarantine.schema, panes.quarantined))
             reach("quarantine.published")
-
-    def _metrics(
-        self,
-        manifest: Manifest,
-        panes: _PaneStage,
-        windows: _WindowStage,
-        latencies: Latencies,
-        clock: Sequence[float],
-    ) -> StepMetrics:
-        pane_ms, window_ms, sink_ms, commit_ms = (np.diff(clock) * 1e3).round(2).tolist()
-        return StepMetrics(
-            step=manifest.step,
-            batch_id=manifest.batch_id,
-            kind=manifest.kind,
-            records=panes.ledger.delivered,
-            late=panes.ledger.late,
-            harmful=windows.judged.harmful if self._judges_late else None,
-            quarantined=panes.ledger.quarantined,
-            windows=windows.windows,
-            revised=windows.revised,
-            last_windows=tuple(windows.last_windows),
-            rows_emitted=sum(file.rows for file in windows.answers),
-            open_panes=sum(part.panes for part in manifest.state),
-            state_rows=sum(part.file.rows for part in manifest.state),
-            state_bytes=sum(part.file.bytes for part in manifest.state),
-            partial_rows=sum(file.rows for file in panes.partials),
-            past_rows=sum(part.file.rows for part in manifest.past),
-            t_max_us=manifest.progress.t_max_us,
-            front_us=manifest.progress.front_us,
-            punctuation_us=manifest.progress.punctuation_us,
-            slack_us=self._punctuator.policy.slack_us(manifest.progress.policy_state),
-            pane_latency_ms=latencies.pane_ms,
-            closing_lag_ms=latencies.closing_lag_ms,
-            window_latency_ms=latencies.window_ms,
-            pane_tasks=panes.tasks,
-            window_tasks=windows.tasks,
-            window_inline=windows.inline,
-            pane_ms=pane_ms,
-            window_ms=window_ms,
-            sink_ms=sink_ms,
-            commit_ms=commit_ms,
-            total_ms=round((clock[-1] - clock[0]) * 1e3, 2),
-            committed_at=clock[-1],
-        )
 
 
 def _newest_windows(results: Sequence[WindowTaskResult]) -> list[tuple[int, int]]:

@@ -14,8 +14,8 @@ from skypane.model.errors import DataError, OptionError, SchemaError
 from skypane.model.groups import Groups
 from skypane.operators.grouping import Order, combine, key_codes, lift, sort_by
 from skypane.queries.base import Query, find_column
-from skypane.spark.launch import check_reserved, normalised_keys, quoted, with_computed_columns
-from skypane.spark.schemas import arrow_schema, map_in_arrow, spark_schema
+from skypane.spark.launch import check_reserved, normalised_keys, with_computed_columns
+from skypane.spark.schemas import arrow_schema, map_in_arrow, quoted, spark_schema
 
 _LIFT_ROWS = 1 << 18
 

@@ -1,0 +1,215 @@
+"""Batch plans: every record has a worker, shares are kept, and a plan follows from the committed state alone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skypane.model.errors import OptionError
+from skypane.scheduling.batch_plan import (
+    MOST_PLANNED_PANES,
+    ROUTED,
+    SPLITTINGS,
+    BatchOutcome,
+    BatchPlan,
+    BatchPlanner,
+    RoutingState,
+    TaskLoad,
+    check_splitting,
+    cut,
+    expected_records,
+    imbalance,
+    splitting_factor,
+)
+
+counts = st.dictionaries(st.integers(-20, 60), st.integers(1, 5_000), max_size=12)
+names = st.sampled_from(ROUTED)
+degrees = st.integers(1, 6)
+
+
+def run_batch(
+    planner: BatchPlanner,
+    state: RoutingState | None,
+    records_by_pane: dict[int, int],
+    first_open: int | None,
+    cut_us: int = 0,
+    busy_us: int = 1_000,
+) -> tuple[BatchPlan, RoutingState]:
+    """Plan, send records with hashes 0, 1, 2, ... as the plan says, learn."""
+    plan = planner.plan(state)
+    made: list[Counter[int]] = [Counter() for _ in range(planner.degree)]
+    for pane, records in records_by_pane.items():
+        for record_hash in range(records):
+            made[plan.worker(pane, record_hash)][pane] += 1
+    tasks = [TaskLoad(busy_us * task.total(), task.total(), task) for task in made]
+    outcome = BatchOutcome(tasks, records_by_pane, first_open, cut_us, 1_000_000, 0, planner.degree)
+    return plan, planner.learn(state, plan, outcome)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> list[tuple[dict[int, int], int | None]]:
+    """Batches of a stream that moves on: accepted records by pane, and where the open panes begin afterwards."""
+    first_open, drawn = None, []
+    for _ in range(draw(st.integers(1, 6))):
+        low = -20 if first_open is None else first_open
+        some = draw(st.dictionaries(st.integers(low, low + 15), st.integers(1, 300), max_size=6))
+        if draw(st.booleans()):
+            first_open = low + draw(st.integers(0, 10))
+        drawn.append((some, first_open))
+    return drawn
+
+
+@given(names, degrees, batches())
+def test_every_record_has_a_worker_and_state_survives_json(
+    name: str, degree: int, stream: list[tuple[dict[int, int], int | None]]
+) -> None:
+    planner, state = BatchPlanner(name, degree), None
+    for index, (records_by_pane, first_open) in enumerate(stream):
+        plan, after = run_batch(planner, state, records_by_pane, first_open, cut_us=index * 1_000_000)
+        assert all(0 <= worker < degree for worker in plan.table)
+        assert len(plan.table) % plan.width == 0
+        for pane in (-(10**12), -1, 0, 7, 10**12):
+            assert {plan.worker(pane, h) for h in range(2 * plan.width)} <= set(range(degree))
+        # Repeated from what a manifest holds, in another process: the same plan, the same lesson.
+        stored = None if state is None else RoutingState.from_json(json.loads(json.dumps(state.to_json())))
+        again_plan, again = run_batch(
+            BatchPlanner(name, degree), stored, records_by_pane, first_open, index * 1_000_000
+        )
+        assert (again_plan.table, again_plan.first_pane) == (plan.table, plan.first_pane)
+        assert json.dumps(again.to_json()) == json.dumps(after.to_json())
+        assert first_open is None or all(pane >= first_open for pane in after.expected)
+        state = after
+
+
+@given(counts, degrees)
+def test_pane_round_robin_never_splits_and_needs_no_estimate(records_by_pane: dict[int, int], degree: int) -> None:
+    planner = BatchPlanner("pane_rr", degree)
+    _, state = run_batch(planner, None, {0: 10}, None)
+    for plan in (planner.plan(None), planner.plan(state)):
+        assert all(plan.worker(pane, h) == pane % degree for pane in records_by_pane for h in range(5))
+
+
+@given(counts.filter(bool), st.integers(2, 6))
+def test_tuple_round_robin_deals_evenly_also_panes_that_nobody_expected(
+    records_by_pane: dict[int, int], degree: int
+) -> None:
+    planner = BatchPlanner("tuple_rr", degree)
+    plan = planner.plan(RoutingState(planner.plan(None).strategy, dict.fromkeys(records_by_pane, 1000)))
+    for pane in (*records_by_pane, 10**9):
+        shares = Counter(plan.worker(pane, h) for h in range(plan.width * degree))
+        assert shares.keys() == set(range(degree))
+        assert max(shares.values()) - min(shares.values()) <= degree
+
+
+def test_adaptive_splits_a_pane_of_a_burst_and_no_usual_one() -> None:
+    planner, state = BatchPlanner("adaptive", 4), None
+    for pane in range(12):
+        _, state = run_batch(planner, state, {pane: 100}, pane + 1)
+    assert splits(planner.plan(state)) == {12: 1}
+    burst = RoutingState(state.strategy, {12: 100, 13: 1_000}) if state else None
+    assert splits(planner.plan(burst)) == {12: 1, 13: 4}
+
+
+def test_measured_overload_makes_adaptive_pid_split_more() -> None:
+    """Only the committed measurement differs between the two."""
+    planner, factors = BatchPlanner("adaptive_pid", 4), {}
+    for busy_us in (1, 20_000):
+        state = None
+        for pane in range(200):
+            _, state = run_batch(planner, state, {pane: 100}, pane + 1, pane * 1_000_000, busy_us)
+        factors[busy_us] = splits(planner.plan(state))[200]
+    assert factors[1] == 1 < factors[20_000]
+
+
+def splits(plan: BatchPlan) -> dict[int, int]:
+    """Workers by planned pane."""
+    return {
+        plan.first_pane + i: len(set(plan.table[i * plan.width : (i + 1) * plan.width]))
+        for i in range(len(plan.table) // plan.width)
+    }
+
+
+def test_what_came_replaces_what_was_planned() -> None:
+    planner = BatchPlanner("pane_rr", 2)
+    _, state = run_batch(planner, None, {4: 50}, None)
+    _, state = run_batch(planner, state, {4: 7, 5: 3}, None)
+    assert dict(state.strategy)["shards"] == [[4, [(0, 57)]], [5, [(1, 3)]]]
+    closed = planner.close(state, 5)
+    assert closed.strategy["shards"] == [[5, [(1, 3)]]]
+    assert closed.expected == {5: 7, 6: 3}
+
+
+@given(counts, st.integers(0, 50), st.none() | st.integers(-20, 80))
+def test_expected_records_are_the_last_ones_moved_on(
+    records_by_pane: dict[int, int], shift: int, first_open: int | None
+) -> None:
+    expected = expected_records(records_by_pane, shift, first_open)
+    assert all(records_by_pane[pane - shift] == records for pane, records in expected.items())
+    missing = {pane + shift for pane in records_by_pane} - set(expected)
+    assert all(first_open is not None and pane < first_open for pane in missing)
+
+
+def test_a_plan_is_bounded_however_many_panes_a_batch_has() -> None:
+    expected = expected_records(dict.fromkeys(range(-5000, 5000, 3), 1), 0, None)
+    assert min(expected) > 5_000 - MOST_PLANNED_PANES - 4
+    plan = BatchPlanner("pane_rr", 2).plan(RoutingState(BatchPlanner("pane_rr", 2).plan(None).strategy, expected))
+    assert len(plan.table) <= MOST_PLANNED_PANES
+
+
+def test_another_strategy_or_degree_starts_anew() -> None:
+    _, state = run_batch(BatchPlanner("adaptive", 4), None, {1: 10}, 1)
+    assert BatchPlanner("tuple_rr", 4).plan(state).splits_unplanned
+    assert BatchPlanner("adaptive", 2).plan(state).degree == 2
+
+
+def test_a_gap_of_a_year_is_closed_at_once() -> None:
+    planner = BatchPlanner("adaptive", 2)
+    _, state = run_batch(planner, None, {1: 10, 2: 5}, None)
+    closed = planner.close(state, 10**12)
+    assert closed.strategy["shards"] == []
+    assert closed.strategy["closed_before"] == 10**12
+    assert planner.close(closed, 5) == closed
+
+
+def test_an_empty_batch_changes_no_expectation() -> None:
+    planner = BatchPlanner("tuple_rr", 3)
+    _, state = run_batch(planner, None, {1: 10, 2: 5}, None)
+    assert run_batch(planner, state, {}, 2)[1].expected == {2: 5}
+
+
+@given(st.dictionaries(st.integers(0, 9), st.integers(1, 10**6), min_size=1), st.integers(1, 64))
+def test_shares_are_cut_to_the_nearest_entry(shares: dict[int, int], width: int) -> None:
+    entries = Counter(cut(shares, width))
+    assert entries.total() == width
+    assert all(abs(entries[w] - n * width / sum(shares.values())) < 1 for w, n in shares.items())
+
+
+def test_splitting_factor_and_imbalance() -> None:
+    tasks = [TaskLoad(1, 6, {1: 4, 2: 2}), TaskLoad(1, 2, {1: 2}), TaskLoad(1, 1, {})]
+    assert splitting_factor(tasks) == 1.5
+    assert imbalance(tasks) == 2.0
+    assert splitting_factor([]) is None
+    assert imbalance([TaskLoad(1, 0)]) is None
+
+
+@pytest.mark.parametrize(
+    ("splitting", "degree", "message"),
+    [
+        ("fair", None, r"splitting='fair' is unknown; it must be one of combine, pane_rr, tuple_rr, adaptive, adapt"),
+        ("combine", 2, r"pane_degree=2 is for splitting=pane_rr"),
+        ("pane_rr", 0, r"pane_degree=0 must be a whole number from 1"),
+        ("pane_rr", True, r"pane_degree=True must be a whole number from 1"),
+    ],
+)
+def test_bad_options_are_refused_by_name(splitting: str, degree: int | None, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        check_splitting(splitting, degree)
+
+
+def test_every_splitting_is_accepted() -> None:
+    for splitting in SPLITTINGS:
+        check_splitting(splitting, None)
