@@ -142,9 +142,12 @@ def test_run_a_query_from_a_file_and_options(tmp_path: Path) -> None:
         """
     )
     command = [str(Path(sys.executable).with_name("skypane")), "run", "query.toml", "--slide", "500 milliseconds"]
+    command += ["--splitting", "adaptive", "--pane-degree", "3", "--window-scheduling", "feedback"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=400)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "sliding windows of 1 s every 500 ms" in done.stdout
     assert "4,000 accepted, 0 late, 0 quarantined" in done.stdout
+    assert "3 tasks, routed by adaptive" in done.stdout
+    assert "shards per pane" in done.stdout
     assert "WARN" not in done.stdout + done.stderr  # Spark keeps quiet on the terminal
     assert pq.read_table(tmp_path / "out").num_rows > 10

@@ -46,7 +46,8 @@ def run_batch(
         for record_hash in range(records):
             made[plan.worker(pane, record_hash)][pane] += 1
     tasks = [TaskLoad(busy_us * task.total(), task.total(), task) for task in made]
-    outcome = BatchOutcome(tasks, records_by_pane, first_open, cut_us, 1_000_000, 0, planner.degree)
+    stage_us = max(task.busy_us for task in tasks)
+    outcome = BatchOutcome(tasks, records_by_pane, first_open, cut_us, stage_us, 0, planner.degree)
     return plan, planner.learn(state, plan, outcome)
 
 
@@ -123,6 +124,22 @@ def test_measured_overload_makes_adaptive_pid_split_more() -> None:
             _, state = run_batch(planner, state, {pane: 100}, pane + 1, pane * 1_000_000, busy_us)
         factors[busy_us] = splits(planner.plan(state))[200]
     assert factors[1] == 1 < factors[20_000]
+
+
+def test_the_period_is_what_workers_could_have_used() -> None:
+    planner = BatchPlanner("tuple_rr", 4)
+    state = RoutingState(planner.plan(None).strategy, cut_us=1_000, elsewhere_us=200)
+
+    def period_us(cut_us: int, slots: int) -> float:
+        outcome = BatchOutcome([TaskLoad(100, 1)] * 4, {}, None, cut_us, 300, 0, slots)
+        return planner.measurement(state, outcome).period_us
+
+    # 1,000 us since the last batch: 200 elsewhere, 200 (of 300) to read and send.
+    assert period_us(cut_us=2_000, slots=4) == 600
+    # Half as many slots as workers: 200 us of work, so 100 to read and send; each worker has half the time.
+    assert period_us(cut_us=2_000, slots=2) == 350
+    # Batches without a pause: nothing but the work.
+    assert period_us(cut_us=1_300, slots=4) == 100
 
 
 def splits(plan: BatchPlan) -> dict[int, int]:

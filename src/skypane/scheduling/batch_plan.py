@@ -190,15 +190,18 @@ class BatchPlanner:
         return RoutingState(strategy.to_json(), expected, state.newest_pane, state.cut_us, state.elsewhere_us)
 
     def measurement(self, state: RoutingState | None, outcome: BatchOutcome) -> Measurement:
-        """The batch as a sampling period of the pane stage.
+        """The batch as a sampling period of the pane stage: the time that its workers could have used.
 
-        It lasts from one batch to the next, without what the step before did elsewhere: workers could not have used
-        that time. Where there are more workers than slots, each has its share of the slots.
+        That is from one batch to the next, without what the step before did elsewhere and without the time in which
+        the records were read and sent. Where there are more workers than slots, each has its share of the slots.
         """
+        busy_us = [task.busy_us for task in outcome.tasks]
+        working_us = max(max(busy_us, default=0), sum(busy_us) / outcome.slots)
+        sending_us = max(0.0, outcome.pane_stage_us - working_us)
         since_us = 0
         if state is not None and state.cut_us is not None:
             since_us = outcome.cut_us - state.cut_us - state.elsewhere_us
-        period_us = max(outcome.pane_stage_us, since_us) * min(1.0, outcome.slots / self.degree)
+        period_us = max(working_us, since_us - sending_us) * min(1.0, outcome.slots / self.degree)
         loads = [WorkerLoad(task.busy_us, task.records, task.records) for task in outcome.tasks]
         return Measurement(max(period_us, 1.0), loads)
 

@@ -49,7 +49,10 @@ class StepMetrics:
     window_tasks: int
     window_inline: bool
     pane_utilization: float | None
-    """Busy time of the pane stage's tasks over what its slots could have given while it lasted."""
+    """Busy time of the tasks that make partials over what the slots could have given while the pane stage lasted.
+
+    Where records are routed, other tasks read and send them before: these are not counted.
+    """
     window_utilization: float | None
     """The same of the window stage; in the driver it has one slot."""
     idle_share: float | None

@@ -10,8 +10,9 @@ import numpy as np
 from skypane.lateness.policy import Judgement
 from skypane.lateness.progress import Progress
 from skypane.model.ledger import Ledger
+from skypane.model.windows import WindowSpec
 from skypane.operators.latency import Latencies
-from skypane.scheduling.batch_plan import BatchPlan, BatchPlanner, TaskLoad, imbalance, splitting_factor
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, TaskLoad, imbalance, splitting_factor
 from skypane.scheduling.ranges import PIECES_PER_WORKER, WindowScheduling
 from skypane.spark.manifest import Manifest, PastPart, StatePart
 from skypane.spark.metrics import StepMetrics
@@ -80,17 +81,19 @@ class WindowStage:
     inline: bool = True
 
 
-@dataclass(frozen=True)
-class Clock:
-    """Seconds of a clock that only goes forward, at the ends of the parts of a step."""
-
-    marks: Sequence[float]
-
-    @property
-    def parts_ms(self) -> tuple[float, float, float, float]:
-        """Pane stage, window stage, sinks, commit."""
-        pane, window, sink, commit = (np.diff(self.marks) * 1e3).round(2).tolist()
-        return pane, window, sink, commit
+def batch_outcome(panes: PaneStage, window: WindowSpec, clock: Sequence[float], slots: int) -> BatchOutcome:
+    """The batch as the next plan will see it; ``clock`` has the seconds at the ends of the parts of the step so far."""
+    began, panes_done, _, published = clock
+    after_us = panes.progress.punctuation_us
+    return BatchOutcome(
+        tasks=panes.loads,
+        records_by_pane=panes.records_by_pane,
+        first_open_pane=None if after_us is None else window.sealed_before(after_us),
+        cut_us=panes.now_us,
+        pane_stage_us=int((panes_done - began) * 1e6),
+        elsewhere_us=int((published - panes_done) * 1e6),
+        slots=slots,
+    )
 
 
 def step_metrics(
@@ -98,7 +101,7 @@ def step_metrics(
     panes: PaneStage,
     windows: WindowStage,
     latencies: Latencies,
-    clock: Clock,
+    clock: Sequence[float],
     settings: Settings,
     *,
     slack_us: int,
@@ -106,8 +109,8 @@ def step_metrics(
     rho: float | None,
 ) -> StepMetrics:
     """Everything there is to say about a step."""
-    pane_ms, window_ms, sink_ms, commit_ms = clock.parts_ms
-    total_ms = round((clock.marks[-1] - clock.marks[0]) * 1e3, 2)
+    pane_ms, window_ms, sink_ms, commit_ms = (np.diff(clock) * 1e3).round(2).tolist()
+    total_ms = round((clock[-1] - clock[0]) * 1e3, 2)
     partial_rows = sum(file.rows for file in panes.partials)
     busy_ms, work_ms = sum(load.busy_us for load in panes.loads) / 1e3, windows.work_us / 1e3
     return StepMetrics(
@@ -151,7 +154,7 @@ def step_metrics(
         sink_ms=sink_ms,
         commit_ms=commit_ms,
         total_ms=total_ms,
-        committed_at=clock.marks[-1],
+        committed_at=clock[-1],
     )
 
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.lateness.policy import Judgement
-from skypane.lateness.progress import Progress
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.errors import CheckpointError
 from skypane.model.ledger import Ledger
@@ -37,7 +36,7 @@ from skypane.spark.pane_job import PaneJob, read_all, run_pane_job
 from skypane.spark.past import tidy_past
 from skypane.spark.routing import routed
 from skypane.spark.sinks.base import Sink, StepRows
-from skypane.spark.stages import Clock, PaneStage, Settings, WindowStage, step_metrics
+from skypane.spark.stages import PaneStage, Settings, WindowStage, batch_outcome, step_metrics
 from skypane.spark.window_job import WindowJob, WindowTaskResult, run_window_job
 from skypane.spark.writers import ArrowWriter, Written
 
@@ -137,7 +136,7 @@ class StepDriver:
                 before.progress.punctuation_us,
                 panes.progress.punctuation_us,
             )
-            outcome = self._outcome(panes, clock)
+            outcome = batch_outcome(panes, self._definition.window, clock, self._settings.slots)
             routing = self._next_routing(panes, outcome)
             manifest = Manifest(
                 step=step,
@@ -166,30 +165,13 @@ class StepDriver:
                 panes,
                 windows,
                 latencies,
-                Clock(clock),
+                clock,
                 self._settings,
                 slack_us=self._punctuator.policy.slack_us(manifest.progress.policy_state),
                 judged=self._judges_late,
-                rho=None if panes.plan is None or self._planner is None else self._planner.rho(before.routing, outcome),
+                rho=None if self._planner is None else self._planner.rho(before.routing, outcome),
             )
         )
-
-    def _outcome(self, panes: PaneStage, clock: Sequence[float]) -> BatchOutcome:
-        """The batch as the next plan will see it."""
-        began, panes_done, _, published = clock
-        return BatchOutcome(
-            tasks=panes.loads,
-            records_by_pane=panes.records_by_pane,
-            first_open_pane=self._first_open(panes.progress),
-            cut_us=panes.now_us,
-            pane_stage_us=int((panes_done - began) * 1e6),
-            elsewhere_us=int((published - panes_done) * 1e6),
-            slots=self._settings.slots,
-        )
-
-    def _first_open(self, progress: Progress) -> int | None:
-        after_us = progress.punctuation_us
-        return None if after_us is None else self._definition.window.sealed_before(after_us)
 
     def _next_routing(self, panes: PaneStage, outcome: BatchOutcome) -> RoutingState | None:
         """What the strategy has learned, to be committed with the step: a repeated batch gets the same plan again."""
