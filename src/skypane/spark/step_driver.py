@@ -228,7 +228,8 @@ class StepDriver:
         if not panes.partials and not panes.late and idle:
             return WindowStage(self.manifest.state, self.manifest.past)
         rows = added([panes.rows_by_group, *(part.rows_by_group for part in self.manifest.state)])
-        inline = sum(rows.values()) <= self._settings.inline_rows
+        late_rows = sum(file.rows for file in panes.late)
+        inline = sum(rows.values()) + late_rows <= self._settings.inline_rows
         ranges = task_ranges(rows, self._settings.degree, self._settings.window_scheduling)
         job = WindowJob(
             definition=self._definition,
