@@ -147,7 +147,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
         right.bar(list(rows), [row.get(key, 0.0) for row in rows.values()], label=label)
     right.set_ylabel("window latency, ms")
     right.set_title(f"at {found['paced_rate']:,} records per second")
-    right.legend()
+    right.legend(loc="lower right")
     for axes in (left, right):
         axes.tick_params(axis="x", rotation=20)
         axes.grid(visible=True, axis="y", alpha=0.3)

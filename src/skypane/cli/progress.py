@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 _RATE_STEPS = 6
 _LINE_EVERY_S = 5.0
+_BUSY = {
+    "pane_utilization": "pane {:.0%} busy",
+    "window_utilization": "window {:.0%} busy",
+    "idle_share": "slots {:.0%} idle",
+}
+_SPLIT = {
+    "splitting_factor": "{:.1f} shards per pane",
+    "imbalance": "imbalance {:.1f}",
+    "selected_per_pane": "{:,.0f} rows each",
+}
 
 
 class ProgressPanel:
@@ -71,7 +81,8 @@ class ProgressPanel:
                 "open panes",
                 f"{last.open_panes:,}   ({last.state_rows:,} rows, {last.state_bytes / 1e6:.1f} MB of state)",
             ),
-            ("stages", _stages(metrics.recent)),
+            ("stages", _means(metrics.recent, _BUSY)),
+            ("panes", _means(metrics.recent, _SPLIT)),
             ("punctuation", self._punctuation(last)),
             ("windows", f"{metrics.windows:,} answered{_latency(metrics.recent)}"),
             ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
@@ -130,23 +141,15 @@ def _rate(steps: tuple[StepMetrics, ...]) -> float:
     return sum(step.records for step in recent[1:]) / seconds if seconds > 0 else 0.0
 
 
-def _stages(steps: tuple[StepMetrics, ...]) -> str:
-    """How busy the stages were in the last few batches, and how the pane stage's work was split."""
+def _means(steps: tuple[StepMetrics, ...], shown: Mapping[str, str]) -> str:
+    """Some metrics in words, each a mean over the last few batches that have it."""
     recent = [step for step in steps if step.pane_tasks][-_RATE_STEPS:]
-
-    def mean(name: str) -> float | None:
+    texts = []
+    for name, text in shown.items():
         values = [value for step in recent if (value := getattr(step, name)) is not None]
-        return sum(values) / len(values) if values else None
-
-    shown = (
-        ("pane_utilization", "pane {:.0%} busy"),
-        ("window_utilization", "window {:.0%} busy"),
-        ("idle_share", "slots {:.0%} idle"),
-        ("splitting_factor", "{:.1f} shards per pane"),
-        ("imbalance", "imbalance {:.1f}"),
-        ("selected_per_pane", "{:,.0f} rows per pane"),
-    )
-    return ", ".join(text.format(value) for name, text in shown if (value := mean(name)) is not None) or "-"
+        if values:
+            texts.append(text.format(sum(values) / len(values)))
+    return ", ".join(texts) or "-"
 
 
 def _clock(us: int) -> str:
