@@ -297,6 +297,27 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
             r"x=sum\(...\) needs numbers, not string",
             lambda: windowed.aggregate(x="sum(city)").start(sink=sink),
         ),
+        (
+            sp.OptionError,
+            r"'a \* rand\(\)' gives other values each time",
+            lambda: windowed.top_k(2, score="a * rand()").start(sink=sink),
+        ),
+        (
+            sp.OptionError,
+            r"across= and max_lag= are for streams with partitions",
+            lambda: windowed.skyline(minimize="a").lateness(sp.KSlack(), across="max"),
+        ),
+        (
+            sp.OptionError,
+            r"allowed_lateness= corrects whole answers",
+            lambda: start(allowed_lateness="1 s", emit="changes"),
+        ),
+        (sp.OptionError, "processing='sorted' must be", lambda: start(processing="sorted")),
+        (
+            sp.OptionError,
+            "Harm has to judge late records: harm_horizon=None is not enough",
+            lambda: windowed.skyline(minimize="a").lateness(sp.Harm(0.1)).start(sink=sink, harm_horizon=None),
+        ),
         (sp.OptionError, "'nope' cannot be computed", lambda: windowed.aggregate(x="sum(nope)").start(sink=sink)),
     ]
     for kind, message, call in cases:

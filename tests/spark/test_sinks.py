@@ -247,3 +247,12 @@ def test_an_empty_piece_does_not_end_the_rows(spark: SparkSession, tmp_path: Pat
             writer.write_batch(pa.record_batch([pa.array(numbers, pa.int64())], schema=schema))
     rows = StepRows(spark, schema, [Written(str(path), 3)])
     assert sorted(row.n for row in rows.dataframe().collect()) == [1, 2, 3]
+
+
+def test_a_folder_of_another_checkpoint_is_refused_by_a_format_sink(query: ContinuousQuery, tmp_path: Path) -> None:
+    place = str(tmp_path / "json")
+    run(query, sink=sp.FormatSink("json", path=place), checkpoint=tmp_path / "one")
+    with pytest.raises(
+        sp.OptionError, match=r"FormatSink\('json'.* has results up to step 4, but the checkpoint is at"
+    ):
+        run(query, sink=sp.FormatSink("json", path=place), checkpoint=tmp_path / "two")

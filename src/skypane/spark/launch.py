@@ -98,11 +98,27 @@ def _computed(df: DataFrame, expression: Expression) -> Column:
     except (AnalysisException, ParseException) as error:
         why = str(error).strip().splitlines()[0]
         raise OptionError(f"The expression {expression.sql!r} cannot be computed: {why}") from error
+    _refuse_chance(df, expression.sql)
     if not expression.as_double:
         return F.expr(expression.sql)
     if not isinstance(kind, NumericType):
         raise OptionError(f"The expression {expression.sql!r} is a {kind.simpleString()}; it must be a number.")
     return F.expr(expression.sql).cast("double")
+
+
+def _refuse_chance(df: DataFrame, sql: str) -> None:
+    """A batch that is repeated after a crash must give the same answers again."""
+    chosen = df.select(F.expr(sql))
+    if _is_deterministic(df) and not _is_deterministic(chosen):
+        raise OptionError(
+            f"The expression {sql!r} gives other values each time it is computed, so answers could not be repeated "
+            "after a crash. Compute it before, where the records come from, and store it with them."
+        )
+
+
+def _is_deterministic(df: DataFrame) -> bool:
+    plan = df._jdf.queryExecution().analyzed()  # noqa: SLF001 - Spark says it nowhere else
+    return bool(plan.deterministic())
 
 
 def normalised_keys(df: DataFrame, keys: tuple[str, ...]) -> DataFrame:

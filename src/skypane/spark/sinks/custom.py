@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -54,6 +56,22 @@ class FormatSink(Sink):
         self._options = {**exact, **{name: str(value) for name, value in options.items()}}
         if format in _FILE_FORMATS and "path" not in options:
             raise OptionError(f"FormatSink({format!r}) needs path=..., the folder to write to.")
+
+    def continue_from(self, step: int) -> None:
+        """Refuse a local folder with results of later steps, as far as that can be seen from here."""
+        if self._format not in _FILE_FORMATS:
+            return
+        address = urlparse(self._options["path"])
+        if address.scheme not in {"", "file"}:
+            return
+        found = [path.name.removeprefix("batch_id=") for path in Path(address.path).glob("batch_id=*")]
+        newest = max((int(number) for number in found if number.isdigit()), default=0)
+        if newest > step + 1:
+            raise OptionError(
+                f"FormatSink({self._format!r}, path={self._options['path']!r}) has results up to step {newest}, but "
+                f"the checkpoint is at step {step}: they come from another checkpoint. Give a new folder, or move the "
+                "old results away."
+            )
 
     def open(self, spark: SparkSession, schema: pa.Schema) -> None:
         """Text formats have no place for a window: say so now, not with the first result."""
