@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skypane.control.pid import Gains, Pid
+from skypane.control.pid import OWED_PERIODS, Gains, Pid
 from skypane.model.errors import OptionError
 
 numbers = st.floats(-10, 10)
@@ -52,6 +52,21 @@ def test_without_a_block_the_sum_never_asks_for_more_than_the_limit() -> None:
         output, pid = pid.update(0.5)
         outputs.append(output)
     assert outputs[-1] > 0  # it came back after a few periods, not after a thousand
+
+
+def test_what_the_limit_cuts_off_is_made_up_for() -> None:
+    pid, outputs = Pid(Gains(0.1, 0.0, 0.0), 0.9, limit=0.3), []
+    for measured in (7.9, 0.9, 0.9, 0.9):
+        output, pid = pid.update(measured)
+        outputs.append(output)
+    assert outputs == pytest.approx([-0.3, -0.3, -0.1, 0.0])
+
+
+def test_what_is_made_up_for_is_bounded_and_forgotten_at_the_end_of_the_actuator() -> None:
+    _, pid = Pid(Gains(0.1, 0.0, 0.0), 0.9, limit=0.3).update(1000.0)
+    assert pid.owed == pytest.approx(-0.3 * OWED_PERIODS)
+    _, pid = pid.update(0.9, blocked=-1)
+    assert pid.owed == 0.0
 
 
 def test_errors_that_push_away_from_the_end_count() -> None:

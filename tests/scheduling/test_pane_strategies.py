@@ -165,6 +165,19 @@ def test_control_splits_more_under_load_and_less_without(name: str, busy_us: flo
     assert shards[-1] == (8 if more else 1)
 
 
+@pytest.mark.parametrize("busy_us", [1_000_000.0, 10_000.0])
+def test_under_control_the_base_threshold_does_not_follow_the_threshold(busy_us: float) -> None:
+    """Else alpha below 1 lowers the base, the lower base the shards, and these the base again."""
+    strategy = pane_strategy("adaptive_pid", 8)
+    for pane in range(100):
+        for _ in range(20):
+            strategy.route(pane, 50, PlannedQueues(8))
+        strategy.punctuate(pane)
+        strategy.feedback(Measurement(1e6, [WorkerLoad(busy_us, 100.0, 300)] * 8))
+    state = strategy.describe()
+    assert state["threshold"] / state["alpha"] == pytest.approx(1000.0)
+
+
 def test_a_planned_batch_is_spread_over_the_workers() -> None:
     """A micro-batch engine: one call per pane with the records expected of it, before anything runs."""
     strategy, planned = warmed(4), PlannedQueues(4)

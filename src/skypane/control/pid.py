@@ -8,6 +8,9 @@ from typing import Any
 
 from skypane.model.errors import OptionError
 
+OWED_PERIODS = 4
+"""At most so many full outputs are made up for after the limit has cut something off."""
+
 
 @dataclass(frozen=True)
 class Gains:
@@ -22,9 +25,11 @@ class Gains:
 class Pid:
     """Equation 3 of paper 1: ``Kp e + Ki sum(e) + Kd (e - e before)`` with ``e = set_point - measured``.
 
-    The output is an *adjustment*, at most ``limit`` either way. Two things keep past errors from piling up while
-    nothing can be done about them (integral windup): the sum never asks for more than the limit, and it takes in no
-    error that pushes against an actuator that is already at its end (``blocked``).
+    The output is an *adjustment*, at most ``limit`` either way. What the limit cuts off is made up for in the next
+    periods, as far as they have room: errors that are rare and large, all to one side, must not be lost, or the mean is
+    off. Three things keep past errors from piling up while nothing can be done about them (integral windup): the sum
+    never asks for more than the limit, no more is made up for than fits into a few periods, and neither takes in
+    anything that pushes against an actuator that is already at its end (``blocked``).
     """
 
     gains: Gains
@@ -32,6 +37,8 @@ class Pid:
     limit: float
     error_sum: float = 0.0
     last_error: float | None = None
+    owed: float = 0.0
+    """What the limit has cut off and is yet to be made up for."""
 
     def __post_init__(self) -> None:
         if self.limit <= 0:
@@ -46,15 +53,15 @@ class Pid:
         total = self.error_sum if blocked * error > 0 else self._bounded(self.error_sum + error)
         change = 0.0 if self.last_error is None else error - self.last_error
         gains = self.gains
-        wanted = gains.proportional * error + gains.integral * total + gains.derivative * change
-        after = replace(self, error_sum=total, last_error=error)
-        return max(-self.limit, min(self.limit, wanted)), after
+        wanted = gains.proportional * error + gains.integral * total + gains.derivative * change + self.owed
+        output = _within(self.limit, wanted)
+        owed = 0.0 if blocked * wanted > 0 else _within(OWED_PERIODS * self.limit, wanted - output)
+        return output, replace(self, error_sum=total, last_error=error, owed=owed)
 
     def _bounded(self, total: float) -> float:
         if self.gains.integral == 0.0:
             return 0.0
-        most = self.limit / abs(self.gains.integral)
-        return max(-most, min(most, total))
+        return _within(self.limit / abs(self.gains.integral), total)
 
     def to_json(self) -> dict[str, object]:
         """A form that survives JSON."""
@@ -65,9 +72,14 @@ class Pid:
             "limit": self.limit,
             "error_sum": self.error_sum,
             "last_error": self.last_error,
+            "owed": self.owed,
         }
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Pid:
         """The inverse of :meth:`to_json`."""
-        return cls(Gains(*body["gains"]), body["set_point"], body["limit"], body["error_sum"], body["last_error"])
+        return cls(**{**body, "gains": Gains(*body["gains"])})
+
+
+def _within(most: float, value: float) -> float:
+    return max(-most, min(most, value))

@@ -51,9 +51,9 @@ class Relay:
 
         The ultimate gain is ``4 step / (pi a)`` with ``a`` half the swing; the medians over cycles, since one burst is
         no oscillation. By default the rules of Ziegler and Nichols. They are for outputs that are set. Where the output
-        ``adds_up``, as adjustments do, the process is an integral already. Another one, of the errors, makes it
-        overshoot, and under bursts swing between far too much and far too little splitting (docs/reproduction.md), so
-        that gain is zero; the others are half of what Tyreus and Luyben advise for processes that integrate.
+        ``adds_up``, as adjustments do, equation 3 is a PID in velocity form: its first gain already weighs the integral
+        of the errors and its last one the error. Another sum makes it overshoot, so that gain is zero; the others are
+        half of what Tyreus and Luyben advise for processes that integrate, since bursts swing as wide as the relay.
         """
         if len(self.periods) < MIN_CYCLES:
             return None

@@ -59,8 +59,11 @@ class Adaptive(PaneStrategy):
 
     def _on_close(self, pane: int, shards: Mapping[int, int]) -> None:
         self._owners.pop(pane, None)
-        self._base.observe(shards.values())
+        self._observe(shards)
         self._base_records = self._base.records
+
+    def _observe(self, shards: Mapping[int, int]) -> None:
+        self._base.observe(shards.values())
 
     def describe(self) -> dict[str, float]:
         """The threshold."""

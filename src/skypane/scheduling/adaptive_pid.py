@@ -10,11 +10,16 @@ from skypane.scheduling.adaptive import Adaptive
 from skypane.scheduling.splitting_controller import ControlOptions, SplittingController
 from skypane.scheduling.utilization import Measurement
 
-MIN_ALPHA, MAX_ALPHA = 0.05, 20.0
+MIN_ALPHA, MAX_ALPHA = 0.001, 20.0
 
 
 class AdaptivePid(Adaptive):
-    """The threshold is ``alpha`` times the base threshold; a PID moves alpha to keep utilization at the set-point."""
+    """The threshold is ``alpha`` times the base threshold; a PID moves alpha to keep utilization at the set-point.
+
+    The base threshold is made of whole panes here, of the shards that there would be without splitting. Made of the
+    shards there are, which the threshold limits, it would follow any alpha below 1 down until every worker has a shard
+    of every pane: alpha would set how fast the threshold falls, not where it is, and no PID holds that still.
+    """
 
     name = "adaptive_pid"
 
@@ -29,22 +34,30 @@ class AdaptivePid(Adaptive):
         return self._alpha * self._base_records
 
     def feedback(self, measurement: Measurement) -> None:
-        """Move alpha, within the range in which it makes a difference."""
+        """Move alpha, within the range in which it makes a difference.
+
+        The adjustment is relative. Utilization goes about with the threshold, so that a step of 0.1 is a large one
+        at alpha 0.3 and a small one at 3. As a power, since ``alpha * (1 + x)`` goes down further than it comes up.
+        """
         low, high = self._range()
         blocked = 1 if self._alpha >= high else -1 if self._alpha <= low else 0
-        self._alpha += self._controller.adjust(measurement, blocked)
+        self._alpha *= math.exp(self._controller.adjust(measurement, blocked))
         self._alpha = max(low, min(high, self._alpha))
+
+    def _observe(self, shards: Mapping[int, int]) -> None:
+        self._base.observe([sum(shards.values())])
 
     def _range(self) -> tuple[float, float]:
         """Beyond these alphas nothing changes, so going there would only delay the way back (windup of alpha itself).
 
-        Above the largest pane nothing is split. Below an even share of a mean pane every worker has a shard.
+        Above the largest pane nothing is split. At half an even share of a mean pane every worker has a shard of all
+        but small panes; to go lower is to come back late when the backlog of an overload is gone.
         """
         base = self._base_records
         if not math.isfinite(base) or base <= 0:
             return MIN_ALPHA, MAX_ALPHA
         high = max(1.0, min(MAX_ALPHA, 1.05 * self._base.largest_pane / base))
-        low = max(MIN_ALPHA, min(1.0, 0.25 * self._base.mean_pane / self.degree / base))
+        low = max(MIN_ALPHA, min(1.0, 0.5 * self._base.mean_pane / self.degree / base))
         return low, high
 
     def describe(self) -> dict[str, float]:

@@ -7,6 +7,7 @@ makes a shard of every pane. The controller bounds that number, since more shard
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,7 +55,7 @@ class Combine(PaneStrategy):
         """Spread more above the set-point, less below it."""
         # A positive adjustment asks for less splitting, that is for a smaller share: ends are swapped.
         blocked = 1 if self._share <= 1.0 / self.degree else -1 if self._share >= 1.0 else 0
-        self._share -= self._controller.adjust(measurement, blocked)
+        self._share *= math.exp(-self._controller.adjust(measurement, blocked))
         self._share = max(1.0 / self.degree, min(1.0, self._share))
 
     def _on_close(self, pane: int, shards: Mapping[int, int]) -> None:

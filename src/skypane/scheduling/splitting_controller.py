@@ -11,8 +11,8 @@ from skypane.control.relay import Relay
 from skypane.model.errors import OptionError
 from skypane.scheduling.utilization import Measurement, utilization
 
-FALLBACK_GAINS = Gains(0.2, 0.0, 0.2)
-"""If the experiment shows no oscillation, because splitting makes no difference: cautious, and without a memory."""
+FALLBACK_GAINS = Gains(0.1, 0.0, 0.05)
+"""If the experiment shows no oscillation, because splitting makes no difference: cautious."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,7 @@ class ControlOptions:
 
     set_point: float = 0.9
     limit: float = 0.3
-    """The largest adjustment in one sampling period."""
-    smoothing: float = 0.3
-    """Weight of the newest measurement in the smoothed utilization: single bursts must not drive the loop."""
+    """The largest adjustment in one sampling period; adjustments are relative, of the logarithm."""
     warm_up_periods: int = 40
     """Sampling periods for the relay experiment; 0 takes ``gains`` as they are."""
     gains: Gains | None = None
@@ -51,8 +49,6 @@ class SplittingController:
         measured = utilization(measurement)
         if measured is None:
             return 0.0
-        if self.last_utilization is not None:
-            measured = self.last_utilization + self._options.smoothing * (measured - self.last_utilization)
         self.last_utilization = measured
         if self._pid is not None:
             adjustment, self._pid = self._pid.update(measured, blocked=blocked)
