@@ -62,7 +62,7 @@ def run_window_task(
     )
     if late is None or advance.harmful is None:
         return WindowOutputs(advance, buffer, [], Judgement())
-    judged = Judgement(late.num_rows, count_harmful(advance.harmful))
+    judged = Judgement(late.num_rows, count_harmful(advance.harmful)) if definition.judges_late else Judgement()
     return WindowOutputs(advance, buffer, [describe_late(definition, before, late, advance.harmful)], judged)
 
 

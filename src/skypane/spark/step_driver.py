@@ -168,7 +168,7 @@ class StepDriver:
                 clock,
                 self._settings,
                 slack_us=self._punctuator.policy.slack_us(manifest.progress.policy_state),
-                judged=self._judges_late,
+                judged=self._definition.judges_late,
                 rho=None if self._planner is None else self._planner.rho(before.routing, outcome),
             )
         )
@@ -187,7 +187,7 @@ class StepDriver:
         before, guard = self.manifest.progress, self._punctuator.guard
         quarantine_writer = self._quarantine.sink.writer(scratch) if self._quarantine else None
         frontier = Frontier(before.for_workers(), guard)
-        job = PaneJob(self._definition, frontier, str(scratch), self._judges_late, quarantine_writer)
+        job = PaneJob(self._definition, frontier, str(scratch), self._keeps_late, quarantine_writer)
         plan = None
         if self._planner is not None:
             plan = self._planner.plan(self.manifest.routing)
@@ -217,7 +217,7 @@ class StepDriver:
         )
 
     @property
-    def _judges_late(self) -> bool:
+    def _keeps_late(self) -> bool:
         """Late records are looked at where someone wants them, or wants to know what they would have changed."""
         return self._late is not None or self._definition.judges_late
 
