@@ -34,11 +34,6 @@ class Frontier:
     progress: Progress
     guard: FutureGuard
 
-    def sealed_before(self, definition: Definition) -> int | None:
-        """Panes below this number are sealed: their records come late, for better or worse."""
-        punctuation = self.progress.punctuation_us
-        return None if punctuation is None else definition.window.sealed_before(punctuation)
-
     def late_before(self, definition: Definition) -> int | None:
         """Records of panes below this number are too late to correct anything."""
         punctuation = self.progress.punctuation_us

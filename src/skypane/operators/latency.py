@@ -58,10 +58,11 @@ class PaneClock:
         sealed = window.sealed_before(after_us)
         sealed_from = min(panes, default=0) if before_us is None else window.sealed_before(before_us)
         closed = [times for pane, times in panes.items() if sealed_from <= pane < sealed]
+        first = {pane: times.first_us for pane, times in panes.items()}
         latencies = Latencies(
             _mean_ms(times.last_us - times.first_us for times in closed),
             _mean_ms(now_us - times.last_us for times in closed),
-            _mean_ms(now_us - first_us for first_us in _window_starts(window, panes, before_us, after_us)),
+            _mean_ms(now_us - first_us for first_us in first_arrivals_us(window, first, before_us, after_us)),
         )
         needed_from = window.closed_before(after_us) * window.panes_per_slide
         return PaneClock({pane: times for pane, times in panes.items() if pane >= needed_from}), latencies
@@ -76,14 +77,14 @@ class PaneClock:
         return cls({pane: PaneTimes(first_us, last_us) for pane, first_us, last_us in body})
 
 
-def _window_starts(
-    window: WindowSpec, panes: Mapping[int, PaneTimes], before_us: int | None, after_us: int
+def first_arrivals_us(
+    window: WindowSpec, first_us_by_pane: Mapping[int, int], before_us: int | None, after_us: int
 ) -> list[int]:
-    """When the first records came of each window that this step answered."""
-    if not panes:
+    """When the first record came of each window that a punctuation from ``before_us`` to ``after_us`` answers."""
+    if not first_us_by_pane:
         return []
-    numbers = np.array(sorted(panes))
-    first_us = np.array([panes[int(pane)].first_us for pane in numbers])
+    numbers = np.array(sorted(first_us_by_pane))
+    first_us = np.array([first_us_by_pane[int(pane)] for pane in numbers])
     # Only windows that have a pane: there may be a long gap before them, and windows may be tiny.
     low = window.first_window(numbers)
     count = np.maximum(window.last_window(numbers) - low + 1, 0)

@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Judgement, Lateness
-from skypane.model.groups import Int64Array
 from skypane.model.ledger import Ledger
 from skypane.operators.admission import times_us
 from skypane.operators.definition import Definition
-from skypane.operators.pane_merge import ramp
+from skypane.operators.latency import first_arrivals_us
 from skypane.simulate.engine import Engine, EngineState, StepOutput
 
 _HOUR_US = 3_600_000_000
@@ -101,20 +100,9 @@ class _Tally:
         until = after.progress.punctuation_us
         if until is None or not self._first_us:
             return
-        window = self._definition.window
-        panes: Int64Array = np.array(sorted(self._first_us))
-        low = window.first_window(panes)
-        count = np.maximum(window.last_window(panes) - low + 1, 0)
-        windows = np.repeat(low, count) + ramp(count)
-        firsts = np.repeat(np.array([self._first_us[int(pane)] for pane in panes]), count)
-        fired = windows < window.closed_before(until)
-        if before.progress.punctuation_us is not None:
-            fired &= windows >= window.closed_before(before.progress.punctuation_us)
-        if settled and fired.any():
-            order = np.lexsort((firsts[fired], windows[fired]))
-            ids = windows[fired][order]
-            leads = np.concatenate(([True], ids[1:] != ids[:-1]))
-            self.window_us += (now_us - firsts[fired][order][leads]).tolist()
+        window, since = self._definition.window, before.progress.punctuation_us
+        if settled:
+            self.window_us += [now_us - first for first in first_arrivals_us(window, self._first_us, since, until)]
         needed = window.closed_before(until) * window.panes_per_slide
         self._first_us = {pane: first for pane, first in self._first_us.items() if pane >= needed}
 
