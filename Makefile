@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 # Test processes at a time, each with an embedded Spark of its own; a file is run by one of them. Files in the order
 # of their names: the crash tests, few and long, are among the first. 0: no other processes.
 WORKERS ?= 2
+# Those that need no Spark.
+PURE_TESTS := $(addprefix tests/,control kernels lateness model operators queries scheduling simulate traffic)
 
 .PHONY: demo test lint types imports unit bench soak format setup java clean help
 
@@ -44,7 +46,8 @@ imports: $(STAMP)
 unit: setup
 	$(BIN)/pytest -q -m "not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-soak: setup ## long chaos runs: random kills, random schedules
+soak: setup ## long chaos runs: random kills, random schedules, new examples for the property tests
+	$(BIN)/pytest -q -m "not soak" --hypothesis-profile new-examples -n $(WORKERS) $(PURE_TESTS)
 	$(BIN)/pytest -q -m soak
 
 bench: setup ## speed and memory, as ratios against peers measured in the same run
