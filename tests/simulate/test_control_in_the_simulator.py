@@ -12,7 +12,7 @@ from skypane.simulate.pane_run import PaneRun
 from skypane.simulate.scenario import Scenario
 
 PLAIN = Scenario(duration_s=120.0, warm_up_s=60.0, slice_us=20_000, seed=2)
-BURSTY = Scenario(duration_s=360.0, warm_up_s=120.0, slice_us=20_000)
+BURSTY = Scenario(duration_s=720.0, warm_up_s=240.0, slice_us=20_000)
 STREAMS = {
     "none": PLAIN,
     "low": replace(BURSTY, seed=3).bursty(1_000.0),
@@ -39,7 +39,7 @@ def test_without_bursts_and_with_enough_workers_nothing_is_split() -> None:
     assert run("none", "adaptive_pid", 9).sustained == 1.0
 
 
-@pytest.mark.parametrize("degree", [16, 17])
+@pytest.mark.parametrize("degree", [15, 16, 17])
 def test_pid_splits_less_than_adaptive_when_there_are_workers_to_spare(degree: int) -> None:
     plain, controlled = run("high", "adaptive", degree), run("high", "adaptive_pid", degree)
     assert plain.utilization < 0.85  # unnecessarily fast
@@ -79,14 +79,14 @@ def test_optimal_degrees_without_bursts_are_in_the_papers_order() -> None:
 
 
 def test_optimal_degrees_with_strong_bursts_are_in_the_papers_order() -> None:
-    """tuple_rr <= adaptive_pid < adaptive < pane_rr, for which no degree is enough."""
+    """tuple_rr <= adaptive_pid < adaptive < pane_rr, which by its utilization is a bottleneck with any degree."""
     assert keeps_up("high", "tuple_rr", 6)
     assert not keeps_up("high", "tuple_rr", 4)
     assert keeps_up("high", "adaptive_pid", 9)
     assert not keeps_up("high", "adaptive_pid", 5)
-    assert keeps_up("high", "adaptive", 17)
+    assert keeps_up("high", "adaptive", 12)
     assert not keeps_up("high", "adaptive", 9)
-    assert not keeps_up("high", "pane_rr", 17)
+    assert not keeps_up("high", "pane_rr", 16)
     assert run("high", "pane_rr", 17).utilization > 1.0
 
 

@@ -53,7 +53,7 @@ class Relay:
         no oscillation. By default the rules of Ziegler and Nichols. They are for outputs that are set. Where the output
         ``adds_up``, as adjustments do, equation 3 is a PID in velocity form: its first gain already weighs the integral
         of the errors and its last one the error. Another sum makes it overshoot, so that gain is zero; the others are
-        half of what Tyreus and Luyben advise for processes that integrate, since bursts swing as wide as the relay.
+        a third of what Tyreus and Luyben advise for processes that integrate, since bursts swing wider than the relay.
         """
         if len(self.periods) < MIN_CYCLES:
             return None
@@ -62,7 +62,7 @@ class Relay:
             return None
         ultimate = 8.0 * self.step / (math.pi * swing)
         if adds_up:
-            return Gains(ultimate / 4.4, 0.0, ultimate / 4.4 * period / 6.3)
+            return Gains(ultimate / 6.6, 0.0, ultimate / 6.6 * period / 6.3)
         return Gains(0.6 * ultimate, 1.2 * ultimate / period, 0.075 * ultimate * period)
 
     def to_json(self) -> dict[str, object]:

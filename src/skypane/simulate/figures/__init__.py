@@ -18,6 +18,7 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "8g": panes.selected,
     "8h": panes.imbalances,
     "pid": control.settling,
+    "held": control.held,
     "9": order.in_order_or_not,
     "10": order.open_panes,
     "12": windows.by_burstiness,
@@ -29,7 +30,7 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "p2-12": merges.merge_tasks,
 }
 """By the number in paper 1 (8c stands for 8c to 8f), or with p2 in paper 2 (p2-12 stands for 12 and 13);
-pid has no counterpart there."""
+pid and held have no counterparts there."""
 
 
 def draw(name: str, folder: Path) -> list[Path]:

@@ -1,6 +1,11 @@
-"""How the PID settles: alpha and utilization over time, with the gains in use and with those of Ziegler and Nichols."""
+"""The splitting under control: how it settles, and whether it holds the set-point without splitting needlessly."""
 
 from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import product
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -8,11 +13,55 @@ from skypane.control.pid import Gains
 from skypane.control.relay import Relay
 from skypane.scheduling.adaptive_pid import AdaptivePid
 from skypane.scheduling.splitting_controller import ControlOptions
-from skypane.simulate.figures.panes import scenario
+from skypane.simulate.figures.panes import LEVELS, scenario
 from skypane.simulate.figures.plotting import Figure, Panel
 from skypane.simulate.pane_run import PaneRun, run_panes
 
-_DEGREE = 17
+_DEGREE: Final = 17
+HELD_DEGREES: Final = (7, 9, 12, 15, 16, 17)
+HELD_STREAMS: Final = (
+    *(("low (I = 1,000)", seed) for seed in (1, 2)),
+    *(("medium (I = 2,500)", seed) for seed in (1, 2)),
+    *(("high (I = 6,000)", seed) for seed in range(1, 7)),
+)
+"""With seeds that the controller was not tuned on."""
+
+
+class Held(NamedTuple):
+    """One run: the mean utilization and the shards per pane."""
+
+    utilization: float
+    splitting: float
+
+    def __str__(self) -> str:
+        return f"{self.utilization:.3f}, {self.splitting:.2f}"
+
+
+def held() -> Figure:
+    """Utilization and splitting over 12 minutes after a warm-up of 4: long against the swings of alpha."""
+    cases = list(product(HELD_STREAMS, ("adaptive", "adaptive_pid")))
+    with ProcessPoolExecutor() as pool:
+        runs = dict(zip(cases, pool.map(_held, cases), strict=True))
+    rows = [
+        [level, f"{seed}", strategy, *(str(point) for point in points)]
+        for ((level, seed), strategy), points in runs.items()
+    ]
+    panels = [
+        Panel(
+            f"{level}, seed 1", "workers", unit, list(HELD_DEGREES), lines, level=0.9 if index == 0 else None, top=4.0
+        )
+        for level in dict.fromkeys(level for level, _ in HELD_STREAMS)
+        for index, unit in enumerate(("utilization", "shards per pane"))
+        for lines in [{name: [p[index] for p in runs[(level, 1), name]] for name in ("adaptive", "adaptive_pid")}]
+    ]
+    return Figure("The set-point, held", panels, ["burstiness", "seed", "strategy", *map(str, HELD_DEGREES)], rows)
+
+
+def _held(case: tuple[tuple[str, int], str]) -> list[Held]:
+    (level, seed), strategy = case
+    stream = replace(scenario(LEVELS[level]), seed=seed, duration_s=960.0, warm_up_s=240.0)
+    runs = [stream.panes(strategy, degree) for degree in HELD_DEGREES]
+    return [Held(run.utilization, run.splitting_factor) for run in runs]
 
 
 def settling() -> Figure:
