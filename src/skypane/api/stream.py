@@ -183,7 +183,7 @@ class ContinuousQuery:
             By default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
         processing: ``"out_of_order"``, or ``"in_order"`` to buffer records until their pane is sealed, as a comparison.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
-            previous window's answer of the key into this one (skyline only): far fewer rows where windows overlap.
+            previous window's answer of the key into this one: far fewer rows where windows overlap.
         slide: how windows slide: ``"auto"``, ``"critical"``, ``"tiles"`` or ``"recompute"``; the answers are the same.
         degree: the most window-stage tasks (default: Spark's default parallelism).
         inline_rows: a window stage with no more rows than this runs in the driver.

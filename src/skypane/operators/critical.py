@@ -30,6 +30,7 @@ from skypane.operators.pane_merge import ramp
 from skypane.operators.slide import Fired, Slide, Span, cut
 from skypane.queries.base import Grouped
 from skypane.queries.dominance import DominanceQuery
+from skypane.queries.skyline import Skyline
 
 CRITICAL = f"{PREFIX}critical"
 DIED = f"{PREFIX}died"
@@ -45,6 +46,11 @@ class CriticalSlide(Slide):
 
     name = "critical"
     added_columns = (CRITICAL, DIED)
+
+    @property
+    def emits_changes(self) -> bool:
+        """With skylines, which are what the ranges are about; top-delta ranks and cuts them window by window."""
+        return self._definition.emit == "changes" and isinstance(self._definition.query, Skyline)
 
     def warm_up(self) -> None:
         """Compile the joins."""
@@ -68,12 +74,11 @@ class CriticalSlide(Slide):
         self._join(table, pane, critical, died, span.sealed_before)
         entered, left = window_range(self._definition.window, pane, critical, died)
         joined = pane < span.sealed_before
-        changes = self._definition.emit == "changes"
         # A record is over when its last window has fired; with changes, when the window after that one has.
-        over = joined & ((left + changes < span.end) | (entered > left))
+        over = joined & ((left < self._needed_from(span)) | (entered > left))
         state = self._state(table, critical, died, ~over)
         answered = joined & (entered <= left)
-        emit = self._changes if changes else self._answers
+        emit = self._changes if self.emits_changes else self._answers
         return emit(table, entered, left, answered, span), state
 
     def _reopen(

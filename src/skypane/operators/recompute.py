@@ -22,7 +22,7 @@ class RecomputeSlide(Slide):
 
     def fire(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
         """Gather the rows of all panes of each window."""
-        needed = self._definition.window.last_window(panes.table.column(PANE).to_numpy()) >= span.end
+        needed = self._definition.window.last_window(panes.table.column(PANE).to_numpy()) >= self._needed_from(span)
         return self._answers(panes, span), panes.table.filter(pa.array(needed)) if needed.any() else None
 
     def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:

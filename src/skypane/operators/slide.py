@@ -50,6 +50,15 @@ class Slide(ABC):
         self._definition = definition
         self._threads = threads
 
+    @property
+    def emits_changes(self) -> bool:
+        """Whether :meth:`fire` itself finds what enters and leaves; if not, it gives whole answers to compare."""
+        return False
+
+    def _needed_from(self, span: Span) -> int:
+        """The oldest window that rows must be kept for: with changes, the last one that has fired is compared again."""
+        return span.end - 1 if self._definition.emit == "changes" else span.end
+
     def warm_up(self) -> None:  # noqa: B027 - a strategy may have nothing of its own to compile
         """Compile the kernels that the strategy itself uses."""
 

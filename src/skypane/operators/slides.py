@@ -9,7 +9,6 @@ from skypane.operators.recompute import RecomputeSlide
 from skypane.operators.slide import Slide
 from skypane.operators.tiles import TilesSlide
 from skypane.queries.dominance import DominanceQuery
-from skypane.queries.skyline import Skyline
 
 SLIDES: dict[str, type[Slide]] = {slide.name: slide for slide in (CriticalSlide, TilesSlide, RecomputeSlide)}
 
@@ -23,7 +22,16 @@ def default_slide(definition: Definition) -> str:
     overlap = definition.window.panes_per_window > definition.window.panes_per_slide
     if isinstance(definition.query, DominanceQuery) and (overlap or definition.emit == "changes"):
         return CriticalSlide.name
-    return TilesSlide.name if definition.window.panes_per_window >= FEW_PANES else RecomputeSlide.name
+    many_panes = definition.window.panes_per_window >= FEW_PANES
+    return TilesSlide.name if many_panes and not _must_repeat(definition) else RecomputeSlide.name
+
+
+def _must_repeat(definition: Definition) -> bool:
+    """Whether an answer is computed in two steps and must be the same to the last bit.
+
+    Tiles do not promise that for sums of doubles: which panes are added up first depends on the panes there are.
+    """
+    return definition.emit == "changes" and not definition.query.properties.selective
 
 
 def check_slide(definition: Definition) -> None:
@@ -34,12 +42,10 @@ def check_slide(definition: Definition) -> None:
         raise OptionError(f"slide='critical' is for skyline and top-delta, not {definition.query.kind}. Use 'auto'.")
     if definition.emit not in {"full", "changes"}:
         raise OptionError(f"emit={definition.emit!r} must be 'full' or 'changes'.")
-    if definition.emit == "changes" and not (
-        isinstance(definition.query, Skyline) and definition.slide in {"auto", CriticalSlide.name}
-    ):
+    if definition.slide == TilesSlide.name and _must_repeat(definition):
         raise OptionError(
-            f"emit='changes' is for skyline queries with slide='auto', not for {definition.query.kind} with "
-            f"slide={definition.slide!r}. Use emit='full'."
+            "slide='tiles' may round an answer otherwise when it is compared with the next one, so for aggregates it "
+            "does not go with emit='changes'. Use slide='auto'."
         )
 
 

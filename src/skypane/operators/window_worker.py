@@ -17,6 +17,7 @@ import pyarrow as pa
 from skypane.model.columns import CHANGE, GROUP, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.groups import Groups, Int64Array
 from skypane.operators.definition import Definition
+from skypane.operators.differences import check_comparable, differences
 from skypane.operators.grouping import Order, key_codes, lift, sort_by, with_frame
 from skypane.operators.judge import judge
 from skypane.operators.pane_merge import merge_panes
@@ -24,6 +25,7 @@ from skypane.operators.pane_worker import sorted_by_group
 from skypane.operators.revisions import revise
 from skypane.operators.slide import Fired, Span
 from skypane.operators.slides import slide_for
+from skypane.queries.base import Grouped
 
 LAST_WINDOWS = 8
 """How many of the newest windows to report the size of."""
@@ -101,13 +103,21 @@ class WindowWorker:
         amended = self._amended(partials, span)
         sealed = self._newly_sealed(panes.table, amended, span)
         revised = None if amended is None else revise(self._definition, amended, past.panes, past.revisions, first)
-        fired, kept = self._slide.fire(panes, span)
-        advance = self._kept(kept, list(fired))
+        fired, kept = self._fire(panes, span)
+        advance = self._kept(kept, fired)
         if revised is not None:
             answers = [*advance.answers, self._result(revised.answers, revised.numbers)]
             advance = replace(advance, answers=answers, revised=len(revised.numbers))
         log = None if revised is None else sorted_by_group(revised.log)
         return replace(advance, past=Past(sealed, log), harmful=harmful)
+
+    def _fire(self, panes: Grouped, span: Span) -> tuple[list[Fired], pa.Table | None]:
+        """Answer the windows of the span, whole or by what changes; return also the rows that are kept."""
+        if self._definition.emit == "full" or self._slide.emits_changes:
+            fired, kept = self._slide.fire(panes, span)
+            return list(fired), kept
+        fired, kept = self._slide.fire(panes, span._replace(first=span.first - 1))
+        return list(differences(self._definition, fired, span)), kept
 
     def _judge(
         self, late: pa.Table | None, past: Past, live: pa.Table | None, before_us: int | None
@@ -154,6 +164,8 @@ class WindowWorker:
         if not self._definition.query.properties.selective:
             answer = with_frame(answer, empty.select(list(self._definition.keys)))
         change = np.zeros(0, dtype=np.int8) if self._definition.emit == "changes" else None
+        if change is not None and not self._slide.emits_changes:
+            check_comparable(answer.table.schema)
         return self._result(Fired(np.zeros(0, dtype=np.int64), answer, change)).schema
 
     def _kept(self, state: pa.Table | None, fired: Sequence[Fired]) -> Advance:
