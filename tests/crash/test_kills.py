@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from skypane.scheduling.batch_plan import SPLITTINGS
 from skypane.spark.failpoints import POINTS
 from tests.crash.processes import WAIT_S, Launcher
 from tests.spark_support.streams import random_batches, write_batches
@@ -117,9 +118,10 @@ def test_the_uninterrupted_run_is_worth_comparing_with(world: World) -> None:
 
 
 def test_killed_at_every_point_of_a_batch_and_of_the_final_flush(world: World) -> None:
-    # Each process commits a step, then dies in the next one; the degree changes from run to run.
+    # Each process commits a step, then dies in the next one; degree and strategy change from run to run.
     for index, point in enumerate(STEP_POINTS):
-        world.kill_at("points", f"{point}@2", degree=1 + index % 4, inline_rows=(0, 100_000)[index % 2])
+        how = {"degree": 1 + index % 4, "splitting": SPLITTINGS[index % len(SPLITTINGS)]}
+        world.kill_at("points", f"{point}@2", inline_rows=(0, 100_000)[index % 2], **how)
     world.kill_at("points", "intent.logged")
     world.kill_at("points", "step.cleaned")
     world.finish("points")
@@ -150,7 +152,8 @@ def test_killed_at_random_times_again_and_again(world: World, seed: int) -> None
     chain = f"soak-{seed}"
     for _ in range(20):
         if rng.random() < 0.5 and committed_steps(world.folder / chain) < BATCHES - 2:
-            world.kill_at(chain, f"{rng.choice(STEP_POINTS)}@{rng.randint(1, 2)}", degree=rng.randint(1, 4))
+            how = {"degree": rng.randint(1, 4), "splitting": rng.choice(SPLITTINGS)}
+            world.kill_at(chain, f"{rng.choice(STEP_POINTS)}@{rng.randint(1, 2)}", **how)
         else:
             random_kills(world, chain, seed=rng.randint(0, 10**6), kills=1)
     world.finish(chain)
