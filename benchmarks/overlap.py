@@ -62,7 +62,7 @@ def step_seconds(rate: int, overlap: int, slide: str, emit: str) -> float:
     return statistics.median(times[3:])
 
 
-def table(found: dict[str, Any]) -> Table:
+def tables(found: dict[str, Any]) -> list[Table]:
     """Strategies side by side."""
     shown = Table(
         title=f"Window stage alone, {found['attributes']} attributes, {found['rate']:,} records/s of event time: "
@@ -74,10 +74,10 @@ def table(found: dict[str, Any]) -> Table:
         shown.add_column(column, justify="right")
     for row in found["rows"]:
         shown.add_row(str(row["overlap"]), *(f"{row[name]:,.0f}" if name in row else "-" for name in names))
-    return shown
+    return [shown]
 
 
-def plot(found: dict[str, Any], path: Path) -> None:
+def plot(found: dict[str, Any], folder: Path) -> None:
     """The same as a picture."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -91,4 +91,4 @@ def plot(found: dict[str, Any], path: Path) -> None:
     axes.set_title("Window stage: cost against overlap")
     axes.grid(visible=True, alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=120)
+    figure.savefig(folder / "overlap.png", dpi=120)

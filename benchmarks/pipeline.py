@@ -14,10 +14,36 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from rich.table import Table
 
 import skypane as sp
+from benchmarks.scenarios import SCENARIOS
 from benchmarks.source import bench_stream
 from skypane import kernels
+
+
+def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
+    """Throughput and trigger times, each beside what it is measured against."""
+    batches = 6 if quick else 12
+    found: dict[str, Any] = {"scenarios": {}}
+    for name, (attributes, slide, rate, how) in SCENARIOS.items():
+        measured = throughput(spark, attributes, slide, rate, int(rate), batches, **how)
+        measured["no_op_records_per_s"] = no_op_limit(spark, attributes, int(rate), batches)
+        measured["share_of_no_op"] = measured["records_per_s"] / measured["no_op_records_per_s"]
+        found["scenarios"][name] = measured
+    found["recompute"] = throughput(spark, 8, "200 milliseconds", 250_000, 125_000, batches, strategy="recompute")
+    for slide in ("200 milliseconds",) if quick else ("200 milliseconds", "10 milliseconds"):
+        # Each at its best: ours takes three seconds of the stream at a time, the plain solution one.
+        ours = throughput(spark, 8, slide, 50_000, 150_000, batches, sink=sp.DiscardSink())
+        for peer, own_kernel in (("plain PySpark with NumPy", False), ("plain PySpark given our kernel", True)):
+            plain = plain_pyspark(spark, 8, slide, 50_000, 50_000, own_kernel=own_kernel)
+            found[f"{peer}, slide {slide}"] = {
+                "plain_records_per_s": plain["records_per_s"],
+                "records_per_s": ours["records_per_s"],
+                "times_faster": ours["records_per_s"] / plain["records_per_s"],
+            }
+    found["trigger"] = trigger_times(spark, 3 * batches)
+    return found
 
 
 def no_op_limit(spark: SparkSession, attributes: int, batch: int, batches: int) -> float:
@@ -67,10 +93,17 @@ def wait_until(done: Callable[[], bool], timeout_s: float = 300) -> None:
 
 
 def skyline_query(
-    df: DataFrame, attributes: int, slide: str, folder: Path, *, strategy: str = "auto", **how: Any
+    df: DataFrame,
+    attributes: int,
+    slide: str,
+    folder: Path,
+    *,
+    strategy: str = "auto",
+    key: str | None = None,
+    **how: Any,
 ) -> sp.RunningQuery:
     return (
-        sp.stream(df, time="ts")
+        sp.stream(df, time="ts", key=key)
         .window("1 second", slide=slide)
         .skyline(minimize=[f"a{i}" for i in range(attributes)])
         .start(
@@ -183,3 +216,35 @@ def trigger_times(spark: SparkSession, batches: int) -> dict[str, float]:
             for part in ("pane_ms", "window_ms", "sink_ms", "commit_ms")
         },
     }
+
+
+def tables(found: dict[str, Any]) -> list[Table]:
+    """What was measured, and against what."""
+    table = Table(title="Pipeline, 2 cores, exactly-once checkpoints, Parquet sink", title_justify="left")
+    for column in ("what", "records/s", "against", "ratio", "trigger", "pane", "window", "sink", "commit"):
+        table.add_column(column, justify="left" if column in {"what", "against"} else "right")
+    for name, m in found["scenarios"].items():
+        table.add_row(
+            name,
+            f"{m['records_per_s']:,.0f}",
+            "no-op mapInArrow limit",
+            f"{m['share_of_no_op']:.0%}",
+            *(f"{m[part]:.0f} ms" for part in ("trigger_ms", "pane_ms", "window_ms", "sink_ms", "commit_ms")),
+        )
+    for name, m in found.items():
+        if name.startswith("plain"):
+            table.add_row(
+                f"8 attributes, {name.split(', ')[1]}",
+                f"{m['records_per_s']:,.0f}",
+                name.split(", ")[0],
+                f"{m['times_faster']:.1f} x",
+            )
+    trigger = found["trigger"]
+    table.add_row(
+        "little data",
+        "",
+        "empty foreachBatch",
+        f"{trigger['little_data_ms'] / trigger['empty_foreach_batch_ms']:.2f} x",
+        f"{trigger['little_data_ms']:.0f} ms",
+    )
+    return [table]

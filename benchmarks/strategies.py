@@ -8,20 +8,21 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from rich.table import Table
 
 import skypane as sp
 from benchmarks.pipeline import skyline_query, wait_until
 from skypane.scheduling.batch_plan import SPLITTINGS
+from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from skypane.spark.metrics import StepMetrics
 from skypane.spark.sources import register_sources
 
 ATTRIBUTES = 6
-SLIDE = "200 milliseconds"
 DISPERSION = 1000
 RATE, PACED_RATE = 200_000, 30_000
 """Records per second: of event time where batches are taken as fast as possible, of the clock where they are paced."""
@@ -40,28 +41,49 @@ COLUMNS = {
 }
 
 
+class Study(NamedTuple):
+    """One option of a query with all its values, on one stream."""
+
+    title: str
+    option: str
+    values: Sequence[str]
+    slide: str = "200 milliseconds"
+    partitions: int = 2
+    keys: int = 0
+    """So many keys, of uneven size; 0 for none."""
+
+
+STUDIES = {
+    "splitting": Study("pane strategies", "splitting", SPLITTINGS),
+    "small panes": Study(
+        "pane strategies, 16 source partitions, small panes", "splitting", SPLITTINGS, "20 milliseconds", partitions=16
+    ),
+    "window scheduling": Study("window scheduling, 64 keys", "window_scheduling", WINDOW_SCHEDULINGS, keys=64),
+}
+
+
 def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     """Every strategy in turn, and that several times: a machine that is shared has better and worse minutes."""
     rounds, steps, seconds = (1, 8, 10.0) if quick else (3, 12, 15.0)
     register_sources(spark)
-    maxed(spark, SPLITTINGS[0], 2)  # whoever comes first would pay for compiling and for starting workers
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in SPLITTINGS}
-    for _ in range(rounds):
-        for name in SPLITTINGS:
-            found[name].append({**maxed(spark, name, steps), **paced(spark, name, seconds)})
-    return {
-        "stream": {"arrivals": "map", "dispersion": DISPERSION, "attributes": ATTRIBUTES, "slide": SLIDE},
-        "batch": BATCH,
-        "paced_rate": PACED_RATE,
-        "rounds": rounds,
-        "strategies": {name: _medians(rows) for name, rows in found.items()},
-        "all_rounds": found,
-    }
+    studies = {}
+    for name, study in STUDIES.items():
+        maxed(spark, study, study.values[0], 2)  # whoever comes first would pay for compiling and starting workers
+        found: dict[str, list[dict[str, float]]] = {value: [] for value in study.values}
+        for _ in range(rounds):
+            for value in study.values:
+                found[value].append({**maxed(spark, study, value, steps), **paced(spark, study, value, seconds)})
+        studies[name] = {
+            "strategies": {value: _medians(rows) for value, rows in found.items()},
+            "all_rounds": found,
+        }
+    stream = {"arrivals": "map", "dispersion": DISPERSION, "attributes": ATTRIBUTES}
+    return {"stream": stream, "batch": BATCH, "paced_rate": PACED_RATE, "rounds": rounds, "studies": studies}
 
 
-def maxed(spark: SparkSession, splitting: str, steps: int) -> dict[str, float]:
-    """Records per second as fast as the query takes batches, and what its pane stage looked like."""
-    done = _measured(spark, splitting, {"rate": RATE, "max_records_per_batch": BATCH}, "0 seconds", steps=steps)
+def maxed(spark: SparkSession, study: Study, value: str, steps: int) -> dict[str, float]:
+    """Records per second as fast as the query takes batches, and what its stages looked like."""
+    done = _measured(spark, study, value, {"rate": RATE, "max_records_per_batch": BATCH}, "0 seconds", steps=steps)
     seconds = done[-1].committed_at - done[0].committed_at
     names = ("pane_ms", "window_ms", "splitting_factor", "imbalance", "pane_utilization", "selected_per_pane")
     values = {name: [v for step in done if (v := getattr(step, name)) is not None] for name in names}
@@ -71,10 +93,10 @@ def maxed(spark: SparkSession, splitting: str, steps: int) -> dict[str, float]:
     }
 
 
-def paced(spark: SparkSession, splitting: str, seconds: float) -> dict[str, float]:
+def paced(spark: SparkSession, study: Study, value: str, seconds: float) -> dict[str, float]:
     """Window latency, one value per step with answers, at a rate that every strategy can keep."""
     options = {"rate": PACED_RATE, "paced": "true"}
-    done = _measured(spark, splitting, options, "200 milliseconds", seconds=seconds)
+    done = _measured(spark, study, value, options, "200 milliseconds", seconds=seconds)
     latencies = [step.window_latency_ms for step in done if step.window_latency_ms is not None]
     if not latencies:
         return {}
@@ -86,7 +108,8 @@ def paced(spark: SparkSession, splitting: str, seconds: float) -> dict[str, floa
 
 def _measured(
     spark: SparkSession,
-    splitting: str,
+    study: Study,
+    value: str,
     options: dict[str, Any],
     trigger: str,
     *,
@@ -98,12 +121,16 @@ def _measured(
         "arrivals": "map",
         "dispersion": DISPERSION,
         "attributes": ATTRIBUTES,
-        "partitions": 2,
+        "partitions": study.partitions,
         "seed": 7,
     }
     df = spark.readStream.format("skypane-traffic").options(**fixed, **options).load()
+    how: dict[str, Any] = {study.option: value, "trigger": trigger, "sink": sp.DiscardSink()}
+    if study.keys:
+        # In the driver nothing would be scheduled.
+        df, how = _with_keys(df, study.keys), {**how, "key": "place", "inline_rows": 0}
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
-    query = skyline_query(df, ATTRIBUTES, SLIDE, folder, splitting=splitting, trigger=trigger, sink=sp.DiscardSink())
+    query = skyline_query(df, ATTRIBUTES, study.slide, folder, **how)
     wait_until(lambda: query.metrics().steps >= WARM_UP_STEPS + (steps or 0) or not query.is_active)
     began = time.monotonic()
     wait_until(lambda: time.monotonic() - began >= seconds or not query.is_active)
@@ -114,41 +141,51 @@ def _measured(
     return query.metrics().recent[WARM_UP_STEPS:]
 
 
+def _with_keys(df: DataFrame, keys: int) -> DataFrame:
+    """The first of 64 keys gets an eighth of the records, the last one an eighth of a per cent."""
+    chance = F.pmod(F.hash("a0"), F.lit(10_000)) / 10_000
+    return df.withColumn("place", F.floor(keys * chance * chance))
+
+
 def _medians(rows: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(row[name] for row in rows if name in row) for name in rows[0]}
 
 
-def table(found: dict[str, Any]) -> Table:
-    """One line for each strategy."""
-    shown = Table(
-        title=f"Pane strategies, MAP arrivals, I = {DISPERSION}, {ATTRIBUTES} attributes, window 1 s, slide {SLIDE}; "
-        f"batches of {found['batch']:,}; latency at {found['paced_rate']:,} records/s",
-        title_justify="left",
-    )
-    shown.add_column("splitting")
-    for heading, _ in COLUMNS.values():
-        shown.add_column(heading, justify="right")
-    for name, row in found["strategies"].items():
-        shown.add_row(name, *(form.format(row[key]) if key in row else "-" for key, (_, form) in COLUMNS.items()))
+def tables(found: dict[str, Any]) -> list[Table]:
+    """One for each study, one line for each strategy."""
+    shown = []
+    for name, study in STUDIES.items():
+        table = Table(
+            title=f"{study.title}: MAP arrivals, I = {DISPERSION}, {ATTRIBUTES} attributes, window 1 s, slide "
+            f"{study.slide}; batches of {found['batch']:,}; latency at {found['paced_rate']:,} records/s",
+            title_justify="left",
+        )
+        table.add_column(study.option)
+        for heading, _ in COLUMNS.values():
+            table.add_column(heading, justify="right")
+        for value, row in found["studies"][name]["strategies"].items():
+            table.add_row(value, *(form.format(row[key]) if key in row else "-" for key, (_, form) in COLUMNS.items()))
+        shown.append(table)
     return shown
 
 
-def plot(found: dict[str, Any], path: Path) -> None:
+def plot(found: dict[str, Any], folder: Path) -> None:
     """Throughput and latency, beside each other."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    rows = found["strategies"]
-    left.bar(list(rows), [row["records_per_s"] for row in rows.values()])
-    left.set_ylabel("records per second")
-    left.set_title("as fast as batches are taken")
-    for key, label in (("p99_latency_ms", "p99"), ("median_latency_ms", "median")):
-        right.bar(list(rows), [row.get(key, 0.0) for row in rows.values()], label=label)
-    right.set_ylabel("window latency, ms")
-    right.set_title(f"at {found['paced_rate']:,} records per second")
-    right.legend(loc="lower right")
-    for axes in (left, right):
-        axes.tick_params(axis="x", rotation=20)
-        axes.grid(visible=True, axis="y", alpha=0.3)
-    figure.savefig(path, dpi=120)
+    figure = Figure(figsize=(9, 3.4 * len(STUDIES)), layout="constrained")
+    grid = figure.subplots(len(STUDIES), 2)
+    for (name, study), (left, right) in zip(STUDIES.items(), grid, strict=True):
+        rows = found["studies"][name]["strategies"]
+        left.bar(list(rows), [row["records_per_s"] for row in rows.values()])
+        left.set_ylabel("records per second")
+        left.set_title(study.title, fontsize=10)
+        for key, label in (("p99_latency_ms", "p99"), ("median_latency_ms", "median")):
+            right.bar(list(rows), [row.get(key, 0.0) for row in rows.values()], label=label)
+        right.set_ylabel("window latency, ms")
+        right.set_title(f"at {found['paced_rate']:,} records per second", fontsize=10)
+        right.legend(loc="lower right")
+        for axes in (left, right):
+            axes.tick_params(axis="x", rotation=20)
+            axes.grid(visible=True, axis="y", alpha=0.3)
+    figure.savefig(folder / "strategies.png", dpi=100)

@@ -10,9 +10,24 @@ from typing import Any
 
 import numpy as np
 from pyspark.sql import SparkSession
+from rich.table import Table
 
-from benchmarks.pipeline import skyline_query
+from benchmarks.pipeline import no_op_limit, skyline_query
+from benchmarks.scenarios import ORIGINALS, OVERLAPS, SCENARIOS
 from benchmarks.source import START_US, bench_stream
+
+
+def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
+    """Bisection on paced streams."""
+    seconds, rounds = (10.0, 3) if quick else (30.0, 5)
+    found: dict[str, Any] = {"scenarios": {}, "overlaps": {}}
+    for name, (attributes, slide, rate, how) in SCENARIOS.items():
+        highest = highest_rate(spark, attributes, slide, rate, seconds, rounds, **how)
+        limit = no_op_limit(spark, attributes, int(rate), 12)
+        found["scenarios"][name] = {"records_per_s": highest, "no_op_records_per_s": limit}
+    for windows, slide in OVERLAPS.items():
+        found["overlaps"][windows] = highest_rate(spark, 8, slide, 150_000.0, seconds, rounds, emit="changes")
+    return found
 
 
 def keeps_up(spark: SparkSession, attributes: int, slide: str, rate: float, seconds: float, **how: Any) -> bool:
@@ -55,3 +70,19 @@ def highest_rate(
             high = rate if high == 0 else min(high, rate)
         rate = (low + high) / 2 if low and high else rate * 1.5 if low else rate / 2
     return low
+
+
+def tables(found: dict[str, Any]) -> list[Table]:
+    """Beside the C++ originals' reference figures, the limit of this run, and less overlap."""
+    table = Table(title="Highest sustainable rate (bisection, lag does not grow)", title_justify="left")
+    for column in ("what", "records/s", "C++ original (reference)", "ratio", "of the no-op mapInArrow limit"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    for name, measured in found["scenarios"].items():
+        original, reference = ORIGINALS[name]
+        rate = measured["records_per_s"]
+        share = rate / measured["no_op_records_per_s"]
+        table.add_row(name, f"{rate:,.0f}", f"{original} {reference:,.0f}", f"{rate / reference:.1f} x", f"{share:.0%}")
+    least = found["overlaps"][min(found["overlaps"])]
+    for windows, rate in found["overlaps"].items():
+        table.add_row(f"8 attributes, w/s = {windows}, changes", f"{rate:,.0f}", "w/s = 5", f"{rate / least:.2f} x")
+    return [table]
