@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from skypane import kernels
 from skypane.kernels import reference, skylines, sliding
 from skypane.kernels.arrays import NONE_PANE
+from skypane.model.windows import WindowSpec
+from skypane.operators.critical import window_range
 
 relaxed = settings(deadline=None)  # the first example compiles
 
@@ -175,8 +177,49 @@ def test_threads_find_the_same_bounds(monkeypatch: pytest.MonkeyPatch, seed: int
         for fresh in (panes < 8, panes >= 8):
             own = np.flatnonzero(panes <= panes[fresh].max())
             own_critical, own_died = critical[own], died[own]
-            sliding.slide_one(table[own], panes[own], fresh[own], own_critical, own_died, threads)
+            sliding.slide_one(table[own], panes[own], fresh[own], own_critical, own_died, threads=threads)
             critical[own], died[own] = own_critical, own_died
         found.append((critical.tolist(), died.tolist()))
     assert found[0] == found[1]
     assert len(set(found[0][0])) > 3
+
+
+Bounds = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    width=st.integers(1, 12),
+    step=st.integers(1, 5),
+    rows=st.sampled_from([1, 20, 300]),
+    attributes=st.integers(1, 4),
+    first=st.integers(-20, 20),
+)
+def test_bounds_by_index_are_exact_wherever_a_window_has_the_row(
+    seed: int, width: int, step: int, rows: int, attributes: int, first: int
+) -> None:
+    window = WindowSpec(width, step)
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 5, (rows, attributes)).astype(np.float64) + rng.choice([0.0, 1e17])
+    panes = np.sort(rng.integers(first, first + 15, rows))
+    fresh = panes >= first + rng.integers(0, 15)
+    judged = rng.random(rows) < 0.3
+    by_pairs, by_index = ((np.full(rows, NONE_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
+    whole = np.array([0, rows])
+    sliding.slide_groups(table, panes, fresh, whole, *by_pairs)
+    sliding.slide_one(table, panes, fresh, *by_index, window.shape)
+    assert_same_windows(window, panes, by_pairs, by_index)
+    by_pairs, by_index = ((np.full(rows, NONE_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
+    sliding.bound_groups(table, panes, judged, whole, *by_pairs)
+    sliding.bound_one(table, panes, judged, *by_index, window.shape)
+    assert_same_windows(window, panes, by_pairs, by_index)
+
+
+def assert_same_windows(window: WindowSpec, panes: npt.NDArray[np.int64], wanted: Bounds, found: Bounds) -> None:
+    """The same windows have the same rows."""
+    (entered, left), (entered_too, left_too) = (window_range(window, panes, *bounds) for bounds in (wanted, found))
+    some = entered <= left
+    np.testing.assert_array_equal(some, entered_too <= left_too)
+    np.testing.assert_array_equal(wanted[0][some], found[0][some])
+    np.testing.assert_array_equal(wanted[1][some], found[1][some])

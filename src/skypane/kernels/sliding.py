@@ -7,6 +7,9 @@ Rows of one key that are *fresh* (their pane has just been sealed) are compared 
 
 Neither depends on the order of comparing, so all fresh panes are joined at once: two trees are built, of the live rows
 and of the fresh ones, however many panes there are.
+
+A window has a row if it spans the row's pane and neither of the two others. Where windows overlap much, most rows have
+a dominator on either side so close that no window fits between: any two such are enough; nearer ones are not sought.
 """
 
 from __future__ import annotations
@@ -31,7 +34,11 @@ from skypane.kernels.trees import (
     row_dominates,
 )
 
-PaneIndex: TypeAlias = tuple[Tree, Exact, Indices, Indices, Indices, Indices]
+PaneIndex: TypeAlias = tuple[Tree, Exact, Indices, Indices]  # of each leaf its pane, of each block its range of panes
+Shape: TypeAlias = tuple[int, int]
+"""How many panes a window has, and how many panes lie between two windows."""
+EXACT: Shape = (1, 1)
+"""A window of one pane has all its rows, whatever other panes have: every row is looked up to the end."""
 _WORTH_A_THREAD = 2_048
 """Fewer rows are looked up in less time than threads take to start."""
 
@@ -56,24 +63,34 @@ def slide_groups(
                             critical[i] = max(critical[i], panes[j])
 
 
-def slide_one(table: Floats, panes: Indices, fresh: Mask, critical: Indices, died: Indices, threads: int = 1) -> None:
+def slide_one(
+    table: Floats,
+    panes: Indices,
+    fresh: Mask,
+    critical: Indices,
+    died: Indices,
+    shape: Shape = EXACT,
+    threads: int = 1,
+) -> None:
     """Join one large group, in place. Fresh panes are younger than all others; dead rows take no part.
 
-    Every row is looked up by itself, so the look-ups are shared out among ``threads``.
+    Of rows that no window of this shape has, both panes are only good enough to show that. Every row is looked up by
+    itself, so the look-ups are shared out among ``threads``.
     """
     image, exact = image_of(table, padded_width(table.shape[1]))
     new, live = _rows_where(fresh, died, True), _rows_where(fresh, died, False)
     if not len(new):
         return
     index = _index(table, image, exact, panes, new)
-    _share(threads, new, lambda rows: _look_older(index, image, table, exact, panes, rows, critical))
     both = np.concatenate((new, live))
-    _share(threads, both, lambda rows: _look_younger(index, image, table, exact, panes, rows, died))
+    _share(threads, both, lambda rows: _look_up(index, image, table, exact, panes, rows, critical, died, shape, False))
     if len(live):
         # A row whose critical pane is younger than any live one is dominated by a fresh row: it need not be looked up.
-        asked = new[critical[new] <= int(panes[live].max())]
+        asked = _undecided(panes, critical, died, shape, new, int(panes[live].max()))
         index = _index(table, image, exact, panes, live)
-        _share(threads, asked, lambda rows: _look_older(index, image, table, exact, panes, rows, critical))
+        _share(
+            threads, asked, lambda rows: _look_up(index, image, table, exact, panes, rows, critical, died, shape, False)
+        )
 
 
 def _share(threads: int, rows: Indices, look_up: Callable[[Indices], None]) -> None:
@@ -91,31 +108,48 @@ def _index(table: Floats, image: Image, exact: bool, panes: Indices, rows: Indic
     """A tree of some rows that knows the panes below each of its blocks; puts ``rows`` in tree order."""
     width = padded_width(table.shape[1])
     tree, originals = planted(table, image, width, exact, rows)
-    older, younger = _signed(panes, rows, 1), _signed(panes, rows, -1)
-    return tree, originals, older, _ranges(tree, older), younger, _ranges(tree, younger)
+    leaves = panes[rows]
+    return tree, originals, leaves, _ranges(tree, leaves)
 
 
 @numba.njit(cache=True, nogil=True)
-def _look_older(
-    index: PaneIndex, image: Image, table: Floats, exact: bool, panes: Indices, rows: Indices, critical: Indices
+def _look_up(
+    index: PaneIndex,
+    image: Image,
+    table: Floats,
+    exact: bool,
+    panes: Indices,
+    rows: Indices,
+    critical: Indices,
+    died: Indices,
+    shape: Shape,
+    same_pane: bool,
 ) -> None:
-    tree, originals, older, older_range = index[0], index[1], index[2], index[3]
+    """Bring both bounds of some rows nearer, by the rows of the index."""
     scratch = np.empty(SCRATCH, dtype=np.int64)
     for row in rows:
-        found = _nearest(tree, originals, older, older_range, image, table, row, exact, panes[row], scratch)
-        critical[row] = max(critical[row], found)
+        bounds = (panes[row], critical[row], died[row])
+        critical[row], died[row] = _bracket(index, image, table, row, exact, bounds, shape, same_pane, scratch)
 
 
 @numba.njit(cache=True, nogil=True)
-def _look_younger(
-    index: PaneIndex, image: Image, table: Floats, exact: bool, panes: Indices, rows: Indices, died: Indices
-) -> None:
-    tree, originals, younger, younger_range = index[0], index[1], index[4], index[5]
-    scratch = np.empty(SCRATCH, dtype=np.int64)
+def _in_no_window(pane: int, critical: int, died: int, shape: Shape) -> bool:
+    """Whether no window spans the pane and lies between the other two."""
+    width, step = shape
+    first = max(-((width - 1 - pane) // step), critical // step + 1)
+    return first > min(pane // step, (died - width) // step)
+
+
+@numba.njit(cache=True, nogil=True)
+def _undecided(panes: Indices, critical: Indices, died: Indices, shape: Shape, rows: Indices, youngest: int) -> Indices:
+    """The rows that some window may have and whose critical pane may be as young as ``youngest``."""
+    chosen = np.empty(len(rows), dtype=np.int64)
+    count = 0
     for row in rows:
-        found = _nearest(tree, originals, younger, younger_range, image, table, row, exact, -panes[row], scratch)
-        if found != NONE_PANE:
-            died[row] = min(died[row], -found)
+        if critical[row] <= youngest and not _in_no_window(panes[row], critical[row], died[row], shape):
+            chosen[count] = row
+            count += 1
+    return chosen[:count].copy()
 
 
 @numba.njit(cache=True, nogil=True)
@@ -138,21 +172,13 @@ def bound_groups(
 
 
 @numba.njit(cache=True, nogil=True)
-def bound_one(table: Floats, panes: Indices, wanted: Mask, critical: Indices, died: Indices) -> None:
-    """The same for one large group, by index."""
-    width = padded_width(table.shape[1])
-    image, exact = image_of(table, width)
-    rows = np.arange(len(panes))
-    scratch = np.empty(SCRATCH, dtype=np.int64)
-    tree, originals = planted(table, image, width, exact, rows)
-    older, younger = _signed(panes, rows, 1), _signed(panes, rows, -1)
-    older_range, younger_range = _ranges(tree, older), _ranges(tree, younger)
-    for row in np.flatnonzero(wanted):  # ``rows`` is in tree order by now
-        found = _nearest(tree, originals, older, older_range, image, table, row, exact, panes[row] + 1, scratch)
-        critical[row] = max(critical[row], found)
-        found = _nearest(tree, originals, younger, younger_range, image, table, row, exact, 1 - panes[row], scratch)
-        if found != NONE_PANE:
-            died[row] = min(died[row], -found)
+def bound_one(
+    table: Floats, panes: Indices, wanted: Mask, critical: Indices, died: Indices, shape: Shape = EXACT
+) -> None:
+    """The same for one large group, by index; of rows in no window of the shape, only good enough to show that."""
+    image, exact = image_of(table, padded_width(table.shape[1]))
+    index = _index(table, image, exact, panes, np.arange(len(panes)))
+    _look_up(index, image, table, exact, panes, np.flatnonzero(wanted), critical, died, shape, True)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -168,24 +194,15 @@ def _rows_where(fresh: Mask, died: Indices, wanted: bool) -> Indices:
 
 
 @numba.njit(cache=True, nogil=True)
-def _signed(panes: Indices, rows: Indices, sign: int) -> Indices:
-    """The pane of each leaf place; negative, so that the oldest comes first, on request."""
-    signed = np.empty(len(rows), dtype=np.int64)
-    for i in range(len(rows)):
-        signed[i] = sign * panes[rows[i]]
-    return signed
-
-
-@numba.njit(cache=True, nogil=True)
-def _ranges(tree: Tree, signed: Indices) -> Indices:
-    """The smallest and the largest signed pane below every block."""
+def _ranges(tree: Tree, leaves: Indices) -> Indices:
+    """The oldest and the youngest pane below every block."""
     starts, levels = tree[1], tree[2]
     ranges = np.empty((starts[levels], 2), dtype=np.int64)
     for block in range(starts[levels]):
         ranges[block, 0], ranges[block, 1] = STILL_ALIVE, NONE_PANE
-    for i in range(len(signed)):
-        ranges[i // LANES, 0] = min(ranges[i // LANES, 0], signed[i])
-        ranges[i // LANES, 1] = max(ranges[i // LANES, 1], signed[i])
+    for i in range(len(leaves)):
+        ranges[i // LANES, 0] = min(ranges[i // LANES, 0], leaves[i])
+        ranges[i // LANES, 1] = max(ranges[i // LANES, 1], leaves[i])
     for level in range(1, levels):
         for c in range(starts[level] - starts[level - 1]):
             child, parent = starts[level - 1] + c, starts[level] + c // LANES
@@ -195,21 +212,24 @@ def _ranges(tree: Tree, signed: Indices) -> Indices:
 
 
 @numba.njit(cache=True, nogil=True)
-def _nearest(
-    tree: Tree,
-    originals: Exact,
-    signed: Indices,
-    ranges: Indices,
+def _bracket(
+    index: PaneIndex,
     image: Image,
     table: Floats,
     row: int,
     exact: bool,
-    limit: int,
+    bounds: tuple[int, int, int],
+    shape: Shape,
+    same_pane: bool,
     scratch: Indices,
-) -> int:
-    """The largest signed pane below ``limit`` of a leaf that dominates the row; ``NONE_PANE`` if there is none."""
+) -> tuple[int, int]:
+    """The row's critical pane and the one it died in, as near as the leaves that dominate it make them.
+
+    ``bounds`` are its own pane and these two so far. With ``same_pane`` a dominator of the same pane counts for both.
+    """
+    tree, originals, leaves, ranges = index
     nodes, starts, levels, width = tree
-    best = NONE_PANE
+    pane, critical, died = bounds
     level, current = levels - 1, 0
     while True:
         here = (starts[level] + current) * width * LANES
@@ -223,22 +243,27 @@ def _nearest(
             while mask != 0:
                 place = current * LANES + lowest_bit(mask)
                 mask &= mask - 1
-                if best < signed[place] < limit and (
-                    exact or row_dominates(originals[0], originals[1][place], table, row)
-                ):
-                    best = signed[place]
+                other = leaves[place]
+                nearer = critical < other < died and (other != pane or same_pane)
+                if nearer and (exact or row_dominates(originals[0], originals[1][place], table, row)):
+                    if other <= pane:
+                        critical = other
+                    if other >= pane:
+                        died = other
+                    if _in_no_window(pane, critical, died, shape):
+                        return critical, died
             level = 1
         while True:
             while level < levels and scratch[level] == 0:
                 level += 1
             if level >= levels:
-                return best
+                return critical, died
             mask = scratch[level]
             scratch[level] = mask & (mask - 1)
             current = scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
             block = starts[level - 1] + current
-            # Nothing below can be nearer: all are too old already, or on the wrong side of the limit.
-            if ranges[block, 1] > best and ranges[block, 0] < limit:
+            # Nothing below can be nearer if all panes there are too old or too young.
+            if ranges[block, 1] > critical and ranges[block, 0] < died:
                 break
         level -= 1
 
@@ -262,7 +287,7 @@ def warm_sliding() -> None:
     panes, fresh, bounds = np.array([0, 1]), np.array([False, True]), np.array([0, 2])
     table, critical, died = np.zeros((2, 1)), np.full(2, NONE_PANE), np.full(2, STILL_ALIVE)
     slide_groups(table, panes, fresh, bounds, critical, died)
-    slide_one(table, panes, fresh, critical, died)
+    slide_one(table, panes, fresh, critical, died, EXACT)
 
 
 def warm_bounds() -> None:
@@ -270,4 +295,4 @@ def warm_bounds() -> None:
     panes, wanted, bounds = np.array([0, 1]), np.array([False, True]), np.array([0, 2])
     table, critical, died = np.zeros((2, 1)), np.full(2, NONE_PANE), np.full(2, STILL_ALIVE)
     bound_groups(table, panes, wanted, bounds, critical, died)
-    bound_one(table, panes, wanted, critical, died)
+    bound_one(table, panes, wanted, critical, died, EXACT)

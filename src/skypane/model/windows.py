@@ -53,6 +53,11 @@ class WindowSpec:
         """By how many panes one window is ahead of the one before."""
         return self.slide_us // self.pane_us
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Panes of a window, and panes between the starts of two windows."""
+        return self.panes_per_window, self.panes_per_slide
+
     def pane_of(self, time_us: Int64Array) -> Int64Array:
         """The pane of each time."""
         return np.floor_divide(time_us, self.pane_us)

@@ -115,7 +115,8 @@ class CriticalSlide(Slide):
         own = _Rows(values, pane[rows], fresh[rows], critical[rows], died[rows])
         big = groups.sizes > BIG_KEY_ROWS
         for index in np.flatnonzero(big):
-            own.join_big(slice(int(groups.offsets[index]), int(groups.offsets[index + 1])), self._threads)
+            key = slice(int(groups.offsets[index]), int(groups.offsets[index + 1]))
+            own.join_big(key, self._definition.window.shape, self._threads)
         if not big.all():
             own.join_small(groups, ~big)
         critical[rows], died[rows] = own.critical, own.died
@@ -197,9 +198,10 @@ class _Rows:
         self.values, self.pane, self.fresh = values, pane, fresh
         self.critical, self.died = critical, died
 
-    def join_big(self, key: slice, threads: int) -> None:
+    def join_big(self, key: slice, shape: tuple[int, int], threads: int) -> None:
         """One key with many rows: by index."""
-        slide_one(self.values[key], self.pane[key], self.fresh[key], self.critical[key], self.died[key], threads)
+        bounds = (self.critical[key], self.died[key])
+        slide_one(self.values[key], self.pane[key], self.fresh[key], *bounds, shape, threads)
 
     def join_small(self, groups: Groups, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
         """Many keys: all pairs of each key, in one call."""

@@ -53,7 +53,7 @@ def _by_dominance(definition: Definition, table: pa.Table, wanted: BoolArray) ->
     for index in np.flatnonzero(big):
         own = slice(int(groups.offsets[index]), int(groups.offsets[index + 1]))
         if asked[own].any():
-            bound_one(values[own], panes[own], asked[own], critical[own], died[own])
+            bound_one(values[own], panes[own], asked[own], critical[own], died[own], definition.window.shape)
     if not big.all():
         bound_groups(values, panes, asked & ~np.repeat(big, groups.sizes), groups.offsets, critical, died)
     entered, left = window_range(definition.window, panes, critical, died)
