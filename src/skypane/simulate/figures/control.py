@@ -46,14 +46,14 @@ def held() -> Figure:
         [level, f"{seed}", strategy, *(str(point) for point in points)]
         for ((level, seed), strategy), points in runs.items()
     ]
-    panels = [
-        Panel(
-            f"{level}, seed 1", "workers", unit, list(HELD_DEGREES), lines, level=0.9 if index == 0 else None, top=4.0
-        )
-        for level in dict.fromkeys(level for level, _ in HELD_STREAMS)
-        for index, unit in enumerate(("utilization", "shards per pane"))
-        for lines in [{name: [p[index] for p in runs[(level, 1), name]] for name in ("adaptive", "adaptive_pid")}]
-    ]
+    panels = []
+    for level in dict.fromkeys(level for level, _ in HELD_STREAMS):
+        both = {strategy: runs[(level, 1), strategy] for strategy in ("adaptive", "adaptive_pid")}
+        busy: dict[str, list[float | None]] = {name: [p.utilization for p in points] for name, points in both.items()}
+        split: dict[str, list[float | None]] = {name: [p.splitting for p in points] for name, points in both.items()}
+        title, degrees = f"{level}, seed 1", list(HELD_DEGREES)
+        panels.append(Panel(title, "workers", "utilization", degrees, busy, level=0.9, top=4.0))
+        panels.append(Panel(title, "workers", "shards per pane", degrees, split, top=4.0))
     return Figure("The set-point, held", panels, ["burstiness", "seed", "strategy", *map(str, HELD_DEGREES)], rows)
 
 
