@@ -64,7 +64,7 @@ STUDIES = {
 
 def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     """Every strategy in turn, and that several times: a machine that is shared has better and worse minutes."""
-    rounds, steps, seconds = (1, 8, 10.0) if quick else (3, 12, 15.0)
+    rounds, steps, seconds = (1, 8, 10.0) if quick else (3, 10, 12.0)
     register_sources(spark)
     studies = {}
     for name, study in STUDIES.items():
