@@ -16,7 +16,6 @@ from benchmarks.pipeline import no_op_limit, skyline_query
 from benchmarks.scenarios import ORIGINALS, OVERLAPS, SCENARIOS
 from benchmarks.source import START_US, bench_stream
 
-
 MOST_STEP_S = 2.0
 """From commit to commit: a record waits for the step that it comes in and for its own."""
 
