@@ -30,7 +30,7 @@ from benchmarks import (  # noqa: E402
 
 RESULTS = ROOT / "results"
 PURE: dict[str, ModuleType] = {"kernels": kernels, "traffic": traffic, "overlap": overlap, "lateness": lateness}
-"""Each has ``run(quick)``; with ``tables`` and ``plot``, what it found is shown and drawn."""
+"""Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
     "strategies": strategies,
@@ -64,7 +64,7 @@ def main() -> None:
 
 def show(console: Console, part: ModuleType, name: str, report: dict[str, Any], path: Path) -> None:
     """Tables, plots, and the report as far as it goes: a later part may take long, or fail."""
-    for table in part.tables(report[name]) if hasattr(part, "tables") else ():
+    for table in part.tables(report[name]):
         console.print(table)
     if hasattr(part, "plot"):
         part.plot(report[name], RESULTS)

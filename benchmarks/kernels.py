@@ -1,15 +1,13 @@
 """How fast the kernels are: the skyline against five C++ algorithms, moocore and paretoset, on the same tables.
 
-Run with `python -m benchmarks.kernels [--quick]`. Times are CPU time of one thread, the median of five runs, as
+Times are CPU time of one thread, the median of five runs, as
 the C++ figures are. The C++ programs cannot be shipped: their figures were taken on a quiet machine of
 the same kind, so on a busy or different machine only the ratios to moocore and paretoset mean much.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import json
 import os
 import statistics
 import time
@@ -19,13 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
 from rich.table import Table
 
 from skypane import kernels
 
 Points = npt.NDArray[np.float32]
-RESULTS = Path("results") / "kernels.json"
 
 
 class Case(NamedTuple):
@@ -214,15 +210,25 @@ def run(quick: bool = False) -> dict[str, Any]:
     }
 
 
-def show(result: dict[str, Any]) -> None:
-    """Print the tables."""
-    console = Console()
-    table = Table(
-        "data", "d", "points", "skyline", "best C++ ms", "ours ms", "ratio", "float64 ms", "moocore", "paretoset"
+def tables(found: dict[str, Any]) -> list[Table]:
+    """The skyline table by table, the means, the other kernels."""
+    skylines = Table(
+        "data",
+        "d",
+        "points",
+        "skyline",
+        "best C++ ms",
+        "ours ms",
+        "ratio",
+        "float64 ms",
+        "moocore",
+        "paretoset",
+        title=f"Skyline kernel: {found['method']}; C++: {found['cpp']}",
+        title_justify="left",
     )
-    for row in result["skyline"]:
+    for row in found["skyline"]:
         peers = row["peers_ms"]
-        table.add_row(
+        skylines.add_row(
             row["kind"],
             str(row["attributes"]),
             f"{row['points']:,}",
@@ -233,22 +239,10 @@ def show(result: dict[str, Any]) -> None:
             f"{row['float64_ms']:.2f}",
             *(f"{peers[p] / row['float64_ms']:.0f}x" if p in peers else "-" for p in ("moocore", "paretoset")),
         )
-    console.print(table)
-    for name, value in result["geometric_means"].items():
-        console.print(f"{name}: {value:.2f}" if value is not None else f"{name}: not measured")
-    for name, value in result["others_ms"].items():
-        console.print(f"{name}: {value:.2f} ms")
-
-
-def main() -> None:
-    """Measure, print, and keep the figures in results/kernels.json."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="only tables of up to 10,000 points")
-    result = run(parser.parse_args().quick)
-    show(result)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(result, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    means = Table("geometric mean", "", title="Ratios of times", title_justify="left")
+    for name, value in found["geometric_means"].items():
+        means.add_row(name, "not measured" if value is None else f"{value:.2f}")
+    others = Table("kernel", "ms", title="Other kernels", title_justify="left")
+    for name, value in found["others_ms"].items():
+        others.add_row(name, f"{value:.2f}")
+    return [skylines, means, others]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from rich.table import Table
+
 from skypane.traffic import Position, Stream, TrafficSpec
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -80,8 +82,11 @@ def _spark(records: int) -> float:
     return round(max(read(records) for _ in range(2)))
 
 
-if __name__ == "__main__":
-    import json
-    import sys
-
-    print(json.dumps(run("--quick" in sys.argv), indent=2))
+def tables(found: dict[str, Any]) -> list[Table]:
+    """Kind by kind."""
+    shown = Table("stream", "records/s", title="Generated traffic, 6 attributes, one core", title_justify="left")
+    for name, rate in found["library, one core"].items():
+        shown.add_row(name, f"{rate:,.0f}")
+    for name in ("times only (what the Spark driver counts)", "Spark source, batch read into nothing"):
+        shown.add_row(name, f"{found[name]:,.0f}")
+    return [shown]
