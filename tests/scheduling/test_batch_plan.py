@@ -217,7 +217,7 @@ def test_splitting_factor_and_imbalance() -> None:
     ("splitting", "degree", "message"),
     [
         ("fair", None, r"splitting='fair' is unknown; it must be one of combine, pane_rr, tuple_rr, adaptive, adapt"),
-        ("combine", 2, r"pane_degree=2 is for splitting=pane_rr"),
+        ("combine", 0, r"pane_degree=0 must be a whole number from 1"),
         ("pane_rr", 0, r"pane_degree=0 must be a whole number from 1"),
         ("pane_rr", True, r"pane_degree=True must be a whole number from 1"),
     ],
@@ -230,3 +230,4 @@ def test_bad_options_are_refused_by_name(splitting: str, degree: int | None, mes
 def test_every_splitting_is_accepted() -> None:
     for splitting in SPLITTINGS:
         check_splitting(splitting, None)
+        check_splitting(splitting, 3)

@@ -70,6 +70,24 @@ def test_answers_and_fates_do_not_depend_on_the_strategy(
     assert f"{degree} tasks, routed by {splitting}" in running.explain()
 
 
+@pytest.mark.parametrize(("pane_degree", "tasks"), [(1, 1), (2, 2), (9, 4), (None, 2)])
+def test_source_partitions_share_tasks_where_there_are_more(
+    spark: SparkSession,
+    query: ContinuousQuery,
+    by_default: list[list[str]],
+    tmp_path: Path,
+    pane_degree: int | None,
+    tasks: int,
+) -> None:
+    outputs = Outputs()
+    write_batches(tmp_path / "in", BATCHES)
+    records = read_batches(spark, tmp_path / "in").repartition(4)
+    own = ContinuousQuery(sp.stream(records, time="ts", key="city"), query.spec, query.question)
+    running = run_to_end(own, outputs, pane_degree=pane_degree)
+    assert rows_of(outputs) == by_default
+    assert max(step.pane_tasks for step in running.metrics().recent) == tasks
+
+
 def committed(checkpoint: Path) -> dict[str, object]:
     """The newest manifest."""
     newest = max((checkpoint / "manifests").glob("*.json"))
@@ -132,7 +150,7 @@ def test_metrics_say_how_the_stages_were_used(query: ContinuousQuery) -> None:
     ("options", "message"),
     [
         ({"splitting": "fair"}, r"splitting='fair'.*combine, pane_rr, tuple_rr, adaptive, adaptive_pid"),
-        ({"pane_degree": 2}, r"pane_degree=2 is for splitting="),
+        ({"pane_degree": True}, r"pane_degree=True must be"),
         ({"splitting": "pane_rr", "pane_degree": 0}, r"pane_degree=0 must be"),
         ({"window_scheduling": "feedback_merge"}, r"window_scheduling='feedback_merge'.*ranges, round_robin, feedback"),
     ],

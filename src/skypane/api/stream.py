@@ -189,7 +189,9 @@ class ContinuousQuery:
         inline_rows: a window stage with no more rows than this runs in the driver.
         splitting: who makes the partials; the answers are the same. ``"combine"``: each task of what it has read, and
             nothing but partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``,
-            ``"adaptive"`` and ``"adaptive_pid"``, to ``pane_degree`` tasks (default: Spark's default parallelism).
+            ``"adaptive"`` and ``"adaptive_pid"``.
+        pane_degree: the tasks of the pane stage (default: Spark's default parallelism); with ``"combine"`` at most so
+            many, and source partitions beyond that share a task.
         window_scheduling: ``"ranges"``, one task for each worker, all with about as many rows; ``"feedback"``, smaller
             tasks, of which a free worker takes the next; ``"round_robin"``, tasks that do not depend on the load.
         """
@@ -216,6 +218,7 @@ class ContinuousQuery:
                 inline_rows,
                 slots,
                 None if splitting == "combine" else BatchPlanner(splitting, pane_degree or slots),
+                pane_degree,
                 parse_window_scheduling(window_scheduling),
             ),
             name=name,

@@ -87,9 +87,7 @@ def run(
         str | None,
         typer.Option(help="combine, pane_rr, tuple_rr, adaptive or adaptive_pid.", rich_help_panel=_HOW),
     ] = None,
-    pane_degree: Annotated[
-        int | None, typer.Option(help="Tasks of the pane stage, where records are routed.", rich_help_panel=_HOW)
-    ] = None,
+    pane_degree: Annotated[int | None, typer.Option(help="Tasks of the pane stage.", rich_help_panel=_HOW)] = None,
     window_scheduling: Annotated[
         str | None, typer.Option(help="ranges, feedback or round_robin.", rich_help_panel=_HOW)
     ] = None,

@@ -110,11 +110,6 @@ def check_splitting(splitting: str, pane_degree: int | None) -> None:
         raise OptionError(f"splitting={splitting!r} is unknown; it must be one of {', '.join(SPLITTINGS)}.")
     if pane_degree is None:
         return
-    if splitting == "combine":
-        raise OptionError(
-            f"pane_degree={pane_degree!r} is for splitting={', '.join(ROUTED)}: with combine every source partition is "
-            "a task."
-        )
     if isinstance(pane_degree, bool) or not isinstance(pane_degree, int) or not 1 <= pane_degree <= MAX_DEGREE:
         raise OptionError(f"pane_degree={pane_degree!r} must be a whole number from 1 to {MAX_DEGREE}.")
 

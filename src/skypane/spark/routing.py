@@ -1,4 +1,4 @@
-"""Routing: a batch plan as a Spark expression - every record to the task that the plan says."""
+"""Routing: which task gets which records - all where they are read, or every record where a batch plan says."""
 
 from __future__ import annotations
 
@@ -11,6 +11,19 @@ from pyspark.sql.types import NumericType, TimestampNTZType
 from skypane.operators.definition import Definition
 from skypane.scheduling.batch_plan import BatchPlan
 from skypane.spark.schemas import quoted
+
+
+def bounded(df: DataFrame, most: int | None) -> DataFrame:
+    """The records where they are, in at most so many partitions; by default, in as many as Spark has slots for.
+
+    More tasks than slots are not faster, but each has its own start and adds a shard to every pane that it touches.
+    """
+    spark = df.sparkSession
+    if most is None:
+        if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+            return df  # Spark asks for executors only while tasks wait
+        most = spark.sparkContext.defaultParallelism
+    return df.coalesce(most)
 
 
 def routed(df: DataFrame, definition: Definition, plan: BatchPlan) -> DataFrame:

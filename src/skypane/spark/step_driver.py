@@ -34,7 +34,7 @@ from skypane.spark.manifest import Manifest, StepKind
 from skypane.spark.metrics import MetricsLog
 from skypane.spark.pane_job import PaneJob, read_all, run_pane_job
 from skypane.spark.past import tidy_past
-from skypane.spark.routing import routed
+from skypane.spark.routing import bounded, routed
 from skypane.spark.sinks.base import Sink, StepRows
 from skypane.spark.stages import PaneStage, Settings, WindowStage, batch_outcome, step_metrics
 from skypane.spark.window_job import WindowJob, WindowTaskResult, run_window_job
@@ -192,6 +192,8 @@ class StepDriver:
         if self._planner is not None:
             plan = self._planner.plan(self.manifest.routing)
             df = routed(df, self._definition, plan)
+        else:
+            df = bounded(df, self._settings.pane_degree)
         tasks = run_pane_job(job, df)
         stats = PaneStats.merge([task.stats for task in tasks], guard)
         suspects = read_all([task.suspects for task in tasks])
