@@ -262,8 +262,9 @@ def _bracket(
             scratch[level] = mask & (mask - 1)
             current = scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
             block = starts[level - 1] + current
-            # Nothing below can be nearer if all panes there are too old or too young.
-            if ranges[block, 1] > critical and ranges[block, 0] < died:
+            # Nothing below can be nearer if all panes there are too old or too young, or the row's own.
+            oldest, youngest = ranges[block, 0], ranges[block, 1]
+            if youngest > critical and oldest < died and (oldest < youngest or oldest != pane or same_pane):
                 break
         level -= 1
 
