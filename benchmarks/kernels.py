@@ -126,7 +126,7 @@ def _peer_times(table: Points, expected: int) -> dict[str, float]:
     if moocore is not None and pairs <= 5e8:
         assert np.count_nonzero(moocore.is_nondominated(wide, keep_weakly=True)) == expected
         times["moocore"] = median_ms(lambda: moocore.is_nondominated(wide, keep_weakly=True), 3)
-    if paretoset is not None and pairs <= 3e9:
+    if paretoset is not None and pairs <= 7e9:
         assert np.count_nonzero(paretoset.paretoset(wide, distinct=False)) == expected
         times["paretoset"] = median_ms(lambda: paretoset.paretoset(wide, distinct=False), 3 if pairs <= 2e8 else 1)
     return times
