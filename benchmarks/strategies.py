@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import SparkSession
 from rich.table import Table
 
 import skypane as sp
@@ -124,11 +123,11 @@ def _measured(
         "partitions": study.partitions,
         "seed": 7,
     }
-    df = spark.readStream.format("skypane-traffic").options(**fixed, **options).load()
     how: dict[str, Any] = {study.option: value, "trigger": trigger, "sink": sp.DiscardSink()}
     if study.keys:
-        # In the driver nothing would be scheduled.
-        df, how = _with_keys(df, study.keys), {**how, "key": "place", "inline_rows": 0}
+        fixed |= {"keys": study.keys, "key_skew": 1.0}
+        how |= {"key": "key", "inline_rows": 0}  # in the driver nothing would be scheduled
+    df = spark.readStream.format("skypane-traffic").options(**fixed, **options).load()
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     query = skyline_query(df, ATTRIBUTES, study.slide, folder, **how)
     wait_until(lambda: query.metrics().steps >= WARM_UP_STEPS + (steps or 0) or not query.is_active)
@@ -139,12 +138,6 @@ def _measured(
     if query.exception() is not None:
         raise RuntimeError("the benchmark query failed") from query.exception()
     return query.metrics().recent[WARM_UP_STEPS:]
-
-
-def _with_keys(df: DataFrame, keys: int) -> DataFrame:
-    """The first of 64 keys gets an eighth of the records, the last one an eighth of a per cent."""
-    chance = F.pmod(F.hash("a0"), F.lit(10_000)) / 10_000
-    return df.withColumn("place", F.floor(keys * chance * chance))
 
 
 def _medians(rows: Sequence[dict[str, float]]) -> dict[str, float]:

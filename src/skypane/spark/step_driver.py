@@ -74,7 +74,6 @@ class StepDriver:
         self._late = late
         self._quarantine = quarantine
         self._settings = settings
-        self._slots = spark.sparkContext.defaultParallelism
         self._planner = settings.planner
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
@@ -271,7 +270,7 @@ class StepDriver:
         Not on a cluster, where the cores of a worker may belong to others.
         """
         embedded = str(self._spark.sparkContext.master).startswith("local")
-        return max(1, min(self._slots // tasks, os.cpu_count() or 1)) if embedded or inline else 1
+        return max(1, min(self._settings.slots // tasks, os.cpu_count() or 1)) if embedded or inline else 1
 
     def _closes_windows(self, before_us: int | None, after_us: int | None) -> bool:
         window = self._definition.window
