@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -85,9 +86,21 @@ def test_arrivals_are_counted_like_the_stream_delivers_them() -> None:
     ts_us = np.concatenate([block.ts_us for block in blocks])
     assert table.records + table.dropped == len(ts_us)
     assert np.all(np.abs(table.pane_sizes() - np.bincount(ts_us // 100_000)) <= table.dropped)
+    patient = tabulate(spec, 100_000, 10_000, fixed_slack_us=10_000_000)
+    cells = zip(patient.slices.tolist(), patient.panes.tolist(), strict=True)
+    arrivals = [
+        (a // 10_000, t // 100_000) for block in blocks for a, t in zip(block.arrival_us, block.ts_us, strict=True)
+    ]
+    assert list(zip(cells, patient.counts.tolist(), strict=True)) == sorted(Counter(arrivals).items())
     assert np.all(np.diff(table.punctuation_us) >= 0)
     # K-slack: the punctuation stays behind the newest time by the largest delay, which is below 200 ms.
     assert 180_000 < 2_000_000 - table.punctuation_us[-1] < 205_000
+
+
+def test_a_stream_without_records_is_refused() -> None:
+    spec = TrafficSpec.from_options(rate=0.001, duration="1 ms", attributes=0)
+    with pytest.raises(OptionError, match="rate= and duration= make a stream without records"):
+        tabulate(spec, 100_000)
 
 
 def test_in_order_each_record_waits_for_the_punctuation() -> None:

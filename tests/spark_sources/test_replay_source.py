@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from skypane.model.errors import OptionError, SchemaError
 from skypane.spark.sources.replay_file import ReplayFile
 from skypane.traffic.commands import generate
+from tests.spark_support.streams import WAIT_S
 
 pytestmark = pytest.mark.spark
 
@@ -62,12 +63,12 @@ def test_rows_become_available_at_the_asked_speed(spark_session_for_sources: Spa
         .start()
     )
     began = time.time()
-    while sum(len(rows) for _, rows in seen) < 10 and time.time() - began < 30 and query.isActive:
+    while sum(len(rows) for _, rows in seen) < 10 and time.time() - began < WAIT_S and query.isActive:
         time.sleep(0.1)
     query.stop()
     assert [n for _, rows in seen for n in rows] == list(range(10))
-    # Nine minutes at 200 times the speed are 2.7 seconds.
-    assert 1.5 < seen[-1][0] - seen[0][0] < 15
+    # Nine minutes at 200 times the speed are 2.7 seconds; a busy machine may take more.
+    assert 1.5 < seen[-1][0] - seen[0][0] < WAIT_S
 
 
 def test_a_changed_file_is_refused(spark_session_for_sources: SparkSession, tmp_path: Path) -> None:

@@ -26,22 +26,27 @@ class BaseThreshold:
     """
 
     def __init__(self) -> None:
-        self._panes: deque[_PaneSums] = deque(maxlen=MEMORY_PANES)
+        self._panes: deque[_PaneSums] = deque()
+        self._total = _PaneSums(0, 0, 0)
 
     def observe(self, shards: Iterable[int]) -> None:
         """Take in the shard sizes of a closed pane."""
         sizes = [size for size in shards if size > 0]
         if sizes:
-            self._panes.append(_PaneSums(len(sizes), sum(sizes), sum(size * size for size in sizes)))
+            self._remember(_PaneSums(len(sizes), sum(sizes), sum(size * size for size in sizes)))
+
+    def _remember(self, pane: _PaneSums) -> None:
+        self._panes.append(pane)
+        gone = self._panes.popleft() if len(self._panes) > MEMORY_PANES else _PaneSums(0, 0, 0)
+        self._total = _PaneSums(*(old + new - out for old, new, out in zip(self._total, pane, gone, strict=True)))
 
     @property
     def records(self) -> float:
         """The threshold in records; infinite, so that nothing is split, during the first panes."""
         if len(self._panes) < WARM_UP_PANES:
             return math.inf
-        shards = sum(pane.shards for pane in self._panes)
-        mean = sum(pane.records for pane in self._panes) / shards
-        return mean + math.sqrt(max(0.0, sum(pane.squares for pane in self._panes) / shards - mean * mean))
+        mean = self._total.records / self._total.shards
+        return mean + math.sqrt(max(0.0, self._total.squares / self._total.shards - mean * mean))
 
     @property
     def largest_pane(self) -> int:
@@ -51,7 +56,7 @@ class BaseThreshold:
     @property
     def mean_pane(self) -> float:
         """The mean size of the panes remembered."""
-        return sum(pane.records for pane in self._panes) / len(self._panes) if self._panes else 0.0
+        return self._total.records / len(self._panes) if self._panes else 0.0
 
     def to_json(self) -> list[list[int]]:
         """A form that survives JSON."""
@@ -59,4 +64,6 @@ class BaseThreshold:
 
     def restore(self, body: Sequence[Sequence[int]]) -> None:
         """Continue from :meth:`to_json`."""
-        self._panes = deque((_PaneSums(*pane) for pane in body), maxlen=MEMORY_PANES)
+        self._panes, self._total = deque(), _PaneSums(0, 0, 0)
+        for pane in body:
+            self._remember(_PaneSums(*pane))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skypane.model.errors import OptionError
 from skypane.model.groups import Int64Array
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Block, Stream
@@ -64,6 +65,39 @@ class _Tracker:
         return before.astype(np.int64)
 
 
+class _Counts:
+    """How many records of which pane in which slice, counted block by block: a stream need not fit in memory."""
+
+    def __init__(self, pane_us: int) -> None:
+        self._pane_us = pane_us
+        self._parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
+
+    def add(self, slices: Int64Array, ts_us: Int64Array) -> None:
+        """Count the records of a block."""
+        if not len(ts_us):
+            return
+        panes = ts_us // self._pane_us
+        low_slice, low_pane = int(slices.min()), int(panes.min())
+        width = int(panes.max()) - low_pane + 1
+        cells = (slices - low_slice) * width + (panes - low_pane)
+        # A block is short, so a table of all its slices and panes is small - unless a few records are spread widely.
+        if int(cells.max()) < 16 * len(cells):
+            counts = np.bincount(cells)
+            found = np.flatnonzero(counts)
+            counts = counts[found]
+        else:
+            found, counts = np.unique(cells, return_counts=True)
+        self._parts.append((found // width + low_slice, found % width + low_pane, counts))
+
+    def table(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Slices, panes and counts, in order; blocks may have shared a slice."""
+        slices, panes, counts = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        order = np.lexsort((panes, slices))
+        slices, panes, counts = slices[order], panes[order], counts[order]
+        first = np.flatnonzero(np.diff(slices, prepend=-1) | np.diff(panes, prepend=-1))
+        return slices[first], panes[first], np.add.reduceat(counts, first)
+
+
 def tabulate(
     spec: TrafficSpec,
     pane_us: int,
@@ -76,32 +110,31 @@ def tabulate(
 
     With ``in_order`` records are held back until the punctuation passes them, like in engines that sort first.
     """
-    tracker = _Tracker(fixed_slack_us)
-    ts_parts: list[Int64Array] = []
-    slice_parts: list[Int64Array] = []
+    tracker, counts = _Tracker(fixed_slack_us), _Counts(pane_us)
+    held_back: list[Int64Array] = []
     steps: list[tuple[int, int]] = []  # slice, punctuation at its last record so far
     dropped = 0
     for block in blocks(spec):
         before = tracker.follow(block)
         # A punctuation closes whole panes: a record is late only if its pane is closed.
         in_time = block.ts_us // pane_us >= before // pane_us
-        dropped += int((~in_time).sum())
-        ts_parts.append(block.ts_us[in_time])
-        slices = block.arrival_us // slice_us
-        slice_parts.append(slices[in_time])
+        dropped += len(in_time) - int(np.count_nonzero(in_time))
+        ts_us, slices = block.ts_us[in_time], block.arrival_us // slice_us
+        if in_order:
+            held_back.append(ts_us)
+        else:
+            counts.add(slices[in_time], ts_us)
         last = np.flatnonzero(np.diff(slices, append=slices[-1] + 1))
         known = np.append(before[1:], tracker.punctuation_us)
         steps += zip(slices[last].tolist(), known[last].tolist(), strict=True)
-    ts_us, arrived = np.concatenate(ts_parts), np.concatenate(slice_parts)
+    if not steps:
+        raise OptionError("rate= and duration= make a stream without records: raise one of them.")
     punctuation_us = _by_slice(steps, steps[-1][0] + 1)
-    if in_order:
-        arrived = np.searchsorted(punctuation_us, ts_us, side="right")
+    for ts_us in held_back:
+        released = np.searchsorted(punctuation_us, ts_us, side="right")
         # What is still held back at the end is let go with the last slice.
-        arrived = np.minimum(arrived, len(punctuation_us) - 1)
-    panes = ts_us // pane_us
-    keys, counts = np.unique(arrived * (int(panes.max()) + 1) + panes, return_counts=True)
-    rows, columns = np.divmod(keys, int(panes.max()) + 1)
-    return ArrivalTable(pane_us, slice_us, rows, columns, counts.astype(np.int64), punctuation_us, dropped)
+        counts.add(np.minimum(released, len(punctuation_us) - 1), ts_us)
+    return ArrivalTable(pane_us, slice_us, *counts.table(), punctuation_us, dropped)
 
 
 def blocks(spec: TrafficSpec) -> Iterator[Block]:
