@@ -25,11 +25,12 @@ from skypane.kernels.arrays import NONE_PANE, Floats, Indices, Mask
 from skypane.kernels.screening import image_of
 from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, lowest_bit, padded_width
 from skypane.kernels.trees import (
-    MOST_LEVELS,
     SCRATCH,
     Exact,
     Image,
     Tree,
+    leave_for_later,
+    next_node,
     planted,
     row_dominates,
 )
@@ -81,16 +82,20 @@ def slide_one(
     new, live = _rows_where(fresh, died, True), _rows_where(fresh, died, False)
     if not len(new):
         return
-    index = _index(table, image, exact, panes, new)
-    both = np.concatenate((new, live))
-    _share(threads, both, lambda rows: _look_up(index, image, table, exact, panes, rows, critical, died, shape, False))
+
+    def ask(index: PaneIndex, asking: Indices) -> None:
+        _share(
+            threads,
+            asking,
+            lambda rows: _look_up(index, image, table, exact, panes, rows, critical, died, shape, False),
+        )
+
+    index = _index(table, image, exact, panes, new)  # Puts `new` in tree order: neighbours then ask for the same nodes.
+    ask(index, np.concatenate((new, live)))
     if len(live):
         # A row whose critical pane is younger than any live one is dominated by a fresh row: it need not be looked up.
-        asked = _undecided(panes, critical, died, shape, new, int(panes[live].max()))
-        index = _index(table, image, exact, panes, live)
-        _share(
-            threads, asked, lambda rows: _look_up(index, image, table, exact, panes, rows, critical, died, shape, False)
-        )
+        asking = _undecided(panes, critical, died, shape, new, int(panes[live].max()))
+        ask(_index(table, image, exact, panes, live), asking)
 
 
 def _share(threads: int, rows: Indices, look_up: Callable[[Indices], None]) -> None:
@@ -237,8 +242,7 @@ def _bracket(
         # In a rounded image even a lane that looks equal may hold a dominator.
         mask = compared >> LANES if exact else compared & ALL_LANES
         if level > 0:
-            scratch[level] = mask
-            scratch[MOST_LEVELS + level] = current
+            leave_for_later(scratch, level, current, mask)
         else:
             while mask != 0:
                 place = current * LANES + lowest_bit(mask)
@@ -252,21 +256,16 @@ def _bracket(
                         died = other
                     if _in_no_window(pane, critical, died, shape):
                         return critical, died
-            level = 1
         while True:
-            while level < levels and scratch[level] == 0:
-                level += 1
-            if level >= levels:
+            level, current = next_node(scratch, max(level, 1), levels)
+            if level < 0:
                 return critical, died
-            mask = scratch[level]
-            scratch[level] = mask & (mask - 1)
-            current = scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
-            block = starts[level - 1] + current
+            block = starts[level] + current
             # Nothing below can be nearer if all panes there are too old or too young, or the row's own.
             oldest, youngest = ranges[block, 0], ranges[block, 1]
             if youngest > critical and oldest < died and (oldest < youngest or oldest != pane or same_pane):
                 break
-        level -= 1
+            level += 1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -205,6 +205,25 @@ def row_dominates(left: Floats, a: int, right: Floats, b: int) -> bool:
 
 
 @numba.njit(cache=True, nogil=True)
+def leave_for_later(scratch: Indices, level: int, node: int, children: int) -> None:
+    """Note which children of a node are to be looked at."""
+    scratch[level] = children
+    scratch[MOST_LEVELS + level] = node
+
+
+@numba.njit(cache=True, nogil=True)
+def next_node(scratch: Indices, level: int, levels: int) -> tuple[int, int]:
+    """The next node that was left for later, from `level` upwards: its level and number; level -1 if there is none."""
+    while level < levels and scratch[level] == 0:
+        level += 1
+    if level >= levels:
+        return -1, 0
+    mask = scratch[level]
+    scratch[level] = mask & (mask - 1)
+    return level - 1, scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
+
+
+@numba.njit(cache=True, nogil=True)
 def has_dominator(tree: Tree, image: Image, at: int, scratch: Indices) -> bool:
     """Whether a point of the tree dominates the image row that starts at `at`; images must be exact."""
     nodes, starts, levels, width = tree
@@ -216,18 +235,10 @@ def has_dominator(tree: Tree, image: Image, at: int, scratch: Indices) -> bool:
         if mask != 0 and level == 0:
             return True
         if level > 0:
-            scratch[level] = mask
-            scratch[MOST_LEVELS + level] = current
-        else:
-            level = 1
-        while level < levels and scratch[level] == 0:
-            level += 1
-        if level >= levels:
+            leave_for_later(scratch, level, current, mask)
+        level, current = next_node(scratch, max(level, 1), levels)
+        if level < 0:
             return False
-        mask = scratch[level]
-        scratch[level] = mask & (mask - 1)
-        current = scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
-        level -= 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -257,18 +268,10 @@ def has_confirmed_dominator(
                     mask ^= 1 << lane
                 unsure &= unsure - 1
         if level > 0:
-            scratch[level] = mask
-            scratch[MOST_LEVELS + level] = current
-        else:
-            level = 1
-        while level < levels and scratch[level] == 0:
-            level += 1
-        if level >= levels:
+            leave_for_later(scratch, level, current, mask)
+        level, current = next_node(scratch, max(level, 1), levels)
+        if level < 0:
             return False
-        mask = scratch[level]
-        scratch[level] = mask & (mask - 1)
-        current = scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
-        level -= 1
 
 
 @numba.njit(cache=True, nogil=True)
