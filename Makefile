@@ -9,7 +9,7 @@ WORKERS ?= 2
 # Those that need no Spark.
 PURE_TESTS := $(addprefix tests/,control kernels lateness model operators queries scheduling simulate traffic)
 
-.PHONY: demo test lint types imports unit bench soak format setup java clean help
+.PHONY: demo test lint types imports kernels unit bench soak format setup java clean help
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -31,7 +31,10 @@ java:
 demo: setup ## a continuous skyline over a bursty out-of-order stream, on embedded Spark, about a minute
 	@$(BIN)/skypane demo
 
-test: setup lint types imports unit ## lint, types, import rules and all tests
+test: setup ## lint, types, import rules and all tests
+	@# Two at a time: kernels are compiled, once for all test processes, while the code is checked.
+	@$(MAKE) --no-print-directory -j 2 lint types imports kernels
+	@$(MAKE) --no-print-directory unit
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -42,6 +45,9 @@ types: $(STAMP)
 
 imports: $(STAMP)
 	$(BIN)/lint-imports
+
+kernels: $(STAMP)
+	@$(BIN)/python -c 'from skypane.kernels.warming import warm; warm()'
 
 unit: setup
 	$(BIN)/pytest -q -m "not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
