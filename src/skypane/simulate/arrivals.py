@@ -66,7 +66,7 @@ class _Tracker:
 
 
 class _Counts:
-    """How many records of which pane in which slice, counted block by block: a stream need not fit in memory."""
+    """How many records of which pane in which slice, counted block by block."""
 
     def __init__(self, pane_us: int) -> None:
         self._pane_us = pane_us
@@ -108,7 +108,8 @@ def tabulate(
 ) -> ArrivalTable:
     """Count a generated stream of given duration, with K-slack punctuations (or a fixed slack).
 
-    With ``in_order`` records are held back until the punctuation passes them, like in engines that sort first.
+    With ``in_order`` records are held back until the punctuation passes them, like in engines that sort first; their
+    times are then kept until the end, otherwise a stream need not fit in memory.
     """
     tracker, counts = _Tracker(fixed_slack_us), _Counts(pane_us)
     held_back: list[Int64Array] = []

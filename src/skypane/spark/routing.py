@@ -22,7 +22,7 @@ def bounded(df: DataFrame, most: int | None) -> DataFrame:
     if most is None:
         if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
             return df  # Spark asks for executors only while tasks wait
-        most = spark.sparkContext.defaultParallelism
+        most = spark.sparkContext.defaultParallelism  # of now: executors of a cluster register one by one
     return df.coalesce(most)
 
 

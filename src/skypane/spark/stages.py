@@ -32,14 +32,14 @@ class Settings:
     planner: BatchPlanner | None = None
     """Who routes records to the tasks of the pane stage; nobody if partials are made where the records are."""
     pane_degree: int | None = None
-    """Where nobody routes: the most tasks of the pane stage; ``None`` for as many as Spark runs at a time."""
+    """Where nobody routes: the most tasks of the pane stage; ``None`` for as many as Spark can run at a time."""
     window_scheduling: WindowScheduling = "ranges"
 
     @property
     def pane_tasks(self) -> str:
         """Which tasks the pane stage has, in words."""
         if self.planner is None:
-            return f"one task per source partition, at most {self.pane_degree or 'as many as run at a time'}"
+            return f"one task per source partition, at most {self.pane_degree or 'as many as Spark can run at a time'}"
         return f"{self.planner.degree} tasks, routed by {self.planner.name}"
 
     @property
