@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # of their names: the crash tests, few and long, are among the first. 0: no other processes.
 WORKERS ?= 2
 # Those that need no Spark.
-PURE_TESTS := $(addprefix tests/,control kernels lateness model operators queries scheduling simulate traffic)
+PURE_TESTS := $(addprefix tests/,control kernels lateness model flow queries scheduling simulate traffic)
 
 .PHONY: demo test lint types imports kernels unit bench soak format setup java clean help
 

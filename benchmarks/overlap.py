@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
+from skypane.flow.definition import Definition
+from skypane.flow.panes.worker import lift_accepted
+from skypane.flow.windows.worker import WindowWorker
 from skypane.model.columns import GROUP, PANE
 from skypane.model.windows import WindowSpec
-from skypane.operators.definition import Definition
-from skypane.operators.pane_worker import lift_accepted
-from skypane.operators.window_worker import WindowWorker
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 

@@ -6,17 +6,17 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from skypane.lateness.drop_ratio import DropRatio
-from skypane.lateness.fixed_delay import FixedDelay
-from skypane.lateness.harm import Harm
-from skypane.lateness.kslack import KSlack
+from skypane.lateness.policies.drop_ratio import DropRatio
+from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.lateness.policies.harm import Harm
+from skypane.lateness.policies.kslack import KSlack
 from skypane.model.errors import CheckpointError, DataError, OptionError, SchemaError, SkypaneError
 
 if TYPE_CHECKING:
     from skypane.api.stream import stream
     from skypane.api.table import skyline, top_delta, top_k
+    from skypane.spark.latest_revisions import latest_revisions
     from skypane.spark.query import RunningQuery
-    from skypane.spark.revisions import latest_revisions
     from skypane.spark.session import embedded_session
     from skypane.spark.sinks.console import ConsoleSink
     from skypane.spark.sinks.custom import CallableSink, DiscardSink, FormatSink
@@ -37,7 +37,7 @@ _SPARK = {
     "top_k": "skypane.api.table",
     "embedded_session": "skypane.spark.session",
     "RunningQuery": "skypane.spark.query",
-    "latest_revisions": "skypane.spark.revisions",
+    "latest_revisions": "skypane.spark.latest_revisions",
     "register_sources": "skypane.spark.sources",
     "ConsoleSink": "skypane.spark.sinks.console",
     "CallableSink": "skypane.spark.sinks.custom",

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skypane.scheduling.batch_plan import SPLITTINGS
-from skypane.spark.failpoints import POINTS
+from skypane.spark.store.failpoints import POINTS
 from tests.crash.processes import WAIT_S, Launcher
 from tests.spark_support.streams import random_batches, write_batches
 

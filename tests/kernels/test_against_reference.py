@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane import kernels
+from skypane.flow.windows.slide.critical import window_range
 from skypane.kernels import reference, skylines, sliding
 from skypane.kernels.arrays import NONE_PANE
 from skypane.model.windows import WindowSpec
-from skypane.operators.critical import window_range
 
 relaxed = settings(deadline=None)  # the first example compiles
 

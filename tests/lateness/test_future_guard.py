@@ -9,12 +9,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skypane.lateness.fixed_delay import FixedDelay
+from skypane.flow.definition import Definition
 from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.local.engine import Engine, EngineState, StepOutput
 from skypane.model.windows import WindowSpec
-from skypane.operators.definition import Definition
 from skypane.queries.aggregates import Aggregates
-from skypane.simulate.engine import Engine, EngineState, StepOutput
 
 HOUR_US = 3_600_000_000
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("n", pa.int64())])

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.lateness.delay_histogram import DelayHistogram
-from skypane.lateness.drop_ratio import DropRatio
-from skypane.lateness.fixed_delay import FixedDelay
-from skypane.lateness.harm import Harm
-from skypane.lateness.kslack import KSlack
+from skypane.lateness.policies.drop_ratio import DropRatio
+from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.lateness.policies.harm import Harm
+from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState
 from skypane.model.errors import OptionError
 from skypane.model.groups import Int64Array

@@ -9,19 +9,19 @@ from functools import lru_cache
 import pyarrow as pa
 import pytest
 
-from skypane.lateness.drop_ratio import DropRatio
-from skypane.lateness.fixed_delay import FixedDelay
+from skypane.flow.definition import Definition
 from skypane.lateness.future_guard import FutureGuard
-from skypane.lateness.harm import Harm
-from skypane.lateness.kslack import KSlack
 from skypane.lateness.partitions import SourcePartitions
+from skypane.lateness.policies.drop_ratio import DropRatio
+from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.lateness.policies.harm import Harm
+from skypane.lateness.policies.kslack import KSlack
+from skypane.local.engine import Engine
 from skypane.model.windows import WindowSpec
-from skypane.operators.definition import Definition
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
-from skypane.simulate.engine import Engine
-from skypane.simulate.lateness_study import Step, cut_by_arrival, run_policy
+from skypane.simulate.studies.lateness import Step, cut_by_arrival, run_policy
 from skypane.traffic.reading import chunks
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from skypane.model.errors import OptionError
 from skypane.scheduling.adaptive import Adaptive
 from skypane.scheduling.base_threshold import WARM_UP_PANES
-from skypane.scheduling.pane_strategies import PANE_STRATEGIES, pane_strategy
 from skypane.scheduling.pane_strategy import PaneStrategy, PlannedQueues
 from skypane.scheduling.utilization import Measurement, WorkerLoad
+from skypane.simulate.strategies.pane_strategies import PANE_STRATEGIES, pane_strategy
 
 names = st.sampled_from(PANE_STRATEGIES)
 degrees = st.integers(1, 9)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.model.errors import OptionError
-from skypane.scheduling.completion import OrderedCollector, WindowCompletion
-from skypane.scheduling.window_strategies import WINDOW_STRATEGIES, window_strategy
-from skypane.scheduling.window_strategy import Task
+from skypane.simulate.completion import OrderedCollector, WindowCompletion
+from skypane.simulate.strategies.window_strategies import WINDOW_STRATEGIES, window_strategy
+from skypane.simulate.strategies.window_strategy import Task
 
 
 @settings(max_examples=100, deadline=None)

@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skypane.flow.definition import Definition
+from skypane.local.preparation import prepare
 from skypane.model.columns import GROUP
 from skypane.model.windows import WindowSpec
-from skypane.operators.definition import Definition
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
-from skypane.scheduling.pane_strategies import PANE_STRATEGIES, pane_strategy
 from skypane.scheduling.splitting_controller import ControlOptions
-from skypane.scheduling.window_strategies import WINDOW_STRATEGIES, window_strategy
 from skypane.simulate.partials import QueryAlgebra
-from skypane.simulate.preparation import prepare
 from skypane.simulate.record_run import Answer, Batch, run_records
+from skypane.simulate.strategies.pane_strategies import PANE_STRATEGIES, pane_strategy
+from skypane.simulate.strategies.window_strategies import WINDOW_STRATEGIES, window_strategy
 from tests.support.oracle import as_text, expected_answers
 
 PREFERENCES = Preferences.of(["a"], ["b"])

@@ -12,17 +12,17 @@ import pytest
 from skypane import kernels
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
-from skypane.scheduling.pane_strategies import pane_strategy
 from skypane.scheduling.utilization import Measurement, WorkerLoad
-from skypane.scheduling.window_strategies import window_strategy
 from skypane.simulate.arrivals import tabulate
 from skypane.simulate.calibration import insertion_comparisons, our_machine, points
 from skypane.simulate.cost_model import CostModel, Curve, paper_machine
 from skypane.simulate.partials import Combined
 from skypane.simulate.scenario import Scenario
+from skypane.simulate.strategies.degree_control import DegreeControl
+from skypane.simulate.strategies.pane_strategies import pane_strategy
+from skypane.simulate.strategies.window_strategies import window_strategy
 from skypane.simulate.virtual_pane_stage import VirtualPaneStage
 from skypane.simulate.virtual_window_stage import PaneClosed, ShardReady, VirtualWindowStage
-from skypane.simulate.window_run import DegreeControl
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.api.stream import Windowed
-from skypane.spark.checkpoint import FORMAT_VERSION
+from skypane.spark.store.checkpoint import FORMAT_VERSION
 from tests.spark_support.streams import (
     WAIT_S,
     CollectSink,
@@ -192,7 +192,7 @@ def test_a_damaged_state_file_is_refused(windowed: Windowed, tmp_path: Path, inl
 
 def forget_state_cache() -> None:
     """As a new process would: what is in memory cannot be damaged on disk."""
-    from skypane.spark import window_job  # noqa: PLC0415
+    from skypane.spark.jobs import window_job  # noqa: PLC0415
 
     window_job._cache.clear()
 

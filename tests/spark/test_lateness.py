@@ -16,7 +16,7 @@ import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
-from skypane.simulate.engine import Engine
+from skypane.local.engine import Engine
 from tests.spark_support.streams import (
     HOUR_US,
     Outputs,

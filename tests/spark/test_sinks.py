@@ -17,7 +17,7 @@ from rich.console import Console
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.spark.sinks.base import StepRows
-from skypane.spark.writers import Written
+from skypane.spark.store.writers import Written
 from tests.spark_support.streams import (
     SCHEMA,
     WAIT_S,

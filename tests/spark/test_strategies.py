@@ -11,13 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
+from skypane.flow.definition import Definition
 from skypane.model.windows import WindowSpec
-from skypane.operators.definition import Definition
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.scheduling.batch_plan import ROUTED, BatchPlanner, RoutingState
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
-from skypane.spark.routing import pane_of, routed, worker_of
+from skypane.spark.jobs.routing import pane_of, routed, worker_of
 from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
 
 pytestmark = pytest.mark.spark

@@ -19,10 +19,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
+from skypane.flow.definition import Definition
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
-from skypane.operators.definition import Definition
-from skypane.simulate.engine import Engine
+from skypane.local.engine import Engine
 from skypane.spark.sinks.base import Sink, StepRows
 from tests.spark_support.tables import with_oracle_columns
 from tests.support.oracle import Answer, actual_answers, as_text

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from skypane.flow.definition import Definition
+from skypane.local.preparation import prepare
 from skypane.model.columns import ID, PREFIX
-from skypane.operators.definition import Definition
-from skypane.simulate.preparation import prepare
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Answer = dict[tuple[Any, ...], list[str]]

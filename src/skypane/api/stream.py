@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from skypane.flow.definition import Definition
+from skypane.flow.windows.slide.choice import check_lateness, check_slide
 from skypane.lateness.future_guard import FutureGuard
-from skypane.lateness.kslack import KSlack
 from skypane.lateness.partitions import Across, SourcePartitions
+from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
-from skypane.operators.definition import Definition
-from skypane.operators.slides import check_lateness, check_slide
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
@@ -25,7 +25,8 @@ from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
 from skypane.scheduling.batch_plan import BatchPlanner, check_splitting
 from skypane.scheduling.ranges import window_scheduling as parse_window_scheduling
-from skypane.spark.launch import LaunchOptions, launch
+from skypane.spark.launch import launch
+from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.sinks.base import Sink
 from skypane.spark.sinks.custom import as_sink

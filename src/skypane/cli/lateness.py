@@ -12,19 +12,19 @@ from rich.console import Console
 from rich.table import Table
 
 from skypane.cli.traffic import with_stream_options
-from skypane.lateness.drop_ratio import DropRatio
-from skypane.lateness.fixed_delay import FixedDelay
-from skypane.lateness.harm import Harm
-from skypane.lateness.kslack import KSlack
+from skypane.flow.definition import Definition
+from skypane.lateness.policies.drop_ratio import DropRatio
+from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.lateness.policies.harm import Harm
+from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.windows import WindowSpec
-from skypane.operators.definition import Definition
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
-from skypane.simulate.lateness_plots import plot_outcomes
-from skypane.simulate.lateness_study import Outcome, Step, cut_by_arrival, run_policy
+from skypane.simulate.studies.lateness import Outcome, Step, cut_by_arrival, run_policy
+from skypane.simulate.studies.lateness_plots import plot_outcomes
 from skypane.traffic.commands import read_stream
 from skypane.traffic.reading import chunks
 from skypane.traffic.spec import TrafficSpec

@@ -15,13 +15,13 @@ from rich.table import Table
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
-from skypane.scheduling.pane_strategies import PANE_STRATEGIES
-from skypane.scheduling.window_strategies import WINDOW_STRATEGIES
 from skypane.simulate.calibration import our_machine
 from skypane.simulate.cost_model import CostModel, paper_machine
 from skypane.simulate.figures import FIGURES, draw
 from skypane.simulate.pane_run import Distributions
 from skypane.simulate.scenario import Scenario
+from skypane.simulate.strategies.pane_strategies import PANE_STRATEGIES
+from skypane.simulate.strategies.window_strategies import WINDOW_STRATEGIES
 from skypane.traffic.points import DISTRIBUTIONS
 
 MAX_WORKERS = 1_000

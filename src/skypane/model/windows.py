@@ -16,7 +16,7 @@ import numpy as np
 
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
 from skypane.model.errors import OptionError
-from skypane.model.groups import Int64Array
+from skypane.model.groups import BoolArray, Int64Array
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class WindowSpec:
         """The newest window that contains each pane."""
         return np.floor_divide(pane, self.panes_per_slide)
 
-    def in_some_window(self, pane: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def in_some_window(self, pane: Int64Array) -> BoolArray:
         """Whether any window contains each pane: hopping windows leave gaps."""
         return self.first_window(pane) <= self.last_window(pane)
 

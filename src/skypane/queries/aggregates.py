@@ -13,7 +13,7 @@ from skypane.model.columns import PREFIX, WINDOW
 from skypane.model.errors import OptionError
 from skypane.model.groups import Groups
 from skypane.queries.accumulators import ACCUMULATORS, Accumulator, Parts
-from skypane.queries.base import Expression, Grouped, Properties, Query, Row
+from skypane.queries.base import Expression, Grouped, Query, Row
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 
@@ -53,7 +53,6 @@ class Aggregates(Query):
     """Named aggregate functions of SQL expressions; nulls are left out, as in SQL."""
 
     kind = "aggregate"
-    properties = Properties(selective=False)
 
     outputs: tuple[Output, ...]
 
@@ -72,6 +71,10 @@ class Aggregates(Query):
         """Each function can work on the type its expression has."""
         for index, output in enumerate(self.outputs):
             output.accumulator.check(schema.field(_input(index)).type, output.name)
+
+    def added_columns(self) -> Sequence[str]:
+        """All of them."""
+        return tuple(output.name for output in self.outputs)
 
     def expressions(self) -> Mapping[str, Expression]:
         """The arguments of the functions."""

@@ -11,18 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from skypane.model.columns import PREFIX
 from skypane.model.errors import SchemaError
-from skypane.model.groups import Groups, Int64Array
+from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
 
-BoolArray = npt.NDArray[np.bool_]
 Row = dict[str, Any]
 
 
@@ -47,20 +43,39 @@ class Invalid(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True)
-class Properties:
-    """What the stages may rely on; that ``combine`` is associative and commutative is promised by all."""
-
-    selective: bool
-    """Partials and answers are rows of the input, so a record's own columns reach the result."""
-
-
 class Query(ABC):
-    """A window computation. Implement one in its own file; register nothing; run the law suite on it."""
+    """A window computation. Implement one in its own file; register nothing; run the law suite on it.
+
+    That ``combine`` is associative and commutative is promised by all. What else the stages may rely on, a query says
+    itself: ``selection``, ``dominance``, ``answer_is_partial``, ``decomposable``, ``added_columns``. Nobody asks for
+    its class.
+    """
 
     kind: ClassVar[str]
     """The name in checkpoints and explanations."""
-    properties: ClassVar[Properties]
+    answer_is_partial: ClassVar[bool] = False
+    """A window's answer is its partial, row by row: ``lower`` changes nothing."""
+    decomposable: ClassVar[bool] = True
+    """Partials of parts of the rows combine to the partial of all: panes and tiles may serve the query."""
+
+    @property
+    def selection(self) -> Selection | None:
+        """How it selects, if partials and answers are rows of the input, so that a record's own columns stay."""
+        return None
+
+    @property
+    def dominance(self) -> Dominance | None:
+        """By which numbers records dominate each other, if a partial is the skyline of its rows."""
+        return None
+
+    @property
+    def selective(self) -> bool:
+        """Whether it selects records."""
+        return self.selection is not None
+
+    def added_columns(self) -> Sequence[str]:
+        """The columns of the answer that the records do not have."""
+        return ()
 
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
@@ -106,7 +121,10 @@ class Query(ABC):
 class Selection(Query):
     """A query that selects records: the partial of a group is a subset of its rows."""
 
-    properties = Properties(selective=True)
+    @property
+    def selection(self) -> Selection:
+        """Itself."""
+        return self
 
     @abstractmethod
     def inputs(self) -> Sequence[str]:
@@ -130,6 +148,18 @@ class Selection(Query):
     def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
         """The selected records are the answer."""
         return Grouped(partials, groups)
+
+
+class Dominance(Protocol):
+    """A query whose partials are skylines, so that windows can slide by critical panes."""
+
+    def inputs(self) -> Sequence[str]:
+        """The columns that decide."""
+        ...
+
+    def matrix(self, rows: pa.Table) -> Float64Array:
+        """One row of numbers per record, smaller is better."""
+        ...
 
 
 def find_column(schema: pa.Schema, name: str, role: str) -> pa.Field:

@@ -18,6 +18,11 @@ class DominanceQuery(Selection):
 
     preferences: Preferences
 
+    @property
+    def dominance(self) -> DominanceQuery:
+        """Itself."""
+        return self
+
     def check(self, schema: pa.Schema) -> None:
         """All attributes are numeric columns."""
         self.preferences.check(schema)

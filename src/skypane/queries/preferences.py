@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.model.errors import OptionError, SchemaError
-from skypane.model.groups import Float64Array
+from skypane.model.groups import BoolArray, Float64Array
 from skypane.queries.base import Invalid, Row, find_column
 
 MAX_ATTRIBUTES = 64
@@ -122,5 +122,5 @@ def _ranks(column: pa.ChunkedArray) -> Float64Array:
     return np.asarray(ranks.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _mask(flags: pa.ChunkedArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _mask(flags: pa.ChunkedArray) -> BoolArray:
     return np.asarray(flags.to_numpy(), dtype=np.bool_)

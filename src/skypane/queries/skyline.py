@@ -15,6 +15,7 @@ class Skyline(DominanceQuery):
     """Keep a record unless another is as good in every attribute and better in one; equal records all stay."""
 
     kind = "skyline"
+    answer_is_partial = True
 
     preferences: Preferences
 

@@ -48,6 +48,10 @@ class TopDelta(DominanceQuery):
         if KMAX in (name.lower() for name in schema.names):
             raise SchemaError(f"The records have a column {KMAX!r}, which top-delta adds. Rename or drop it first.")
 
+    def added_columns(self) -> Sequence[str]:
+        """How hard it is to beat."""
+        return (KMAX,)
+
     def warm_up(self) -> None:
         """Compile the skyline and the kmax kernel."""
         super().warm_up()

@@ -51,6 +51,10 @@ class TopK(Selection):
         """The score, as a double."""
         return {_SCORE_INPUT: Expression(self.score, as_double=True)}
 
+    def added_columns(self) -> Sequence[str]:
+        """The score."""
+        return (SCORE,)
+
     def warm_up(self) -> None:
         """Compile the ranking kernel."""
         kernels.top_k_groups(np.array([1.0, 2.0]), np.array([1, 2]), Groups.whole(2).offsets, 1)

@@ -8,7 +8,6 @@ from typing import Final
 from skypane.model.errors import OptionError
 from skypane.scheduling.adaptive import Adaptive
 from skypane.scheduling.adaptive_pid import AdaptivePid
-from skypane.scheduling.combine import Combine
 from skypane.scheduling.pane_strategy import PaneStrategy
 from skypane.scheduling.round_robin import PaneRoundRobin, TupleRoundRobin
 from skypane.scheduling.splitting_controller import ControlOptions
@@ -20,7 +19,6 @@ _PLAIN: Final[dict[str, Callable[[int], PaneStrategy]]] = {
 }
 _CONTROLLED: Final[dict[str, Callable[[int, ControlOptions | None], PaneStrategy]]] = {
     AdaptivePid.name: AdaptivePid,
-    Combine.name: Combine,
 }
 PANE_STRATEGIES: Final = (*_PLAIN, *_CONTROLLED)
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from skypane.model.groups import Int64Array
 from skypane.model.windows import WindowSpec
 from skypane.scheduling.pane_strategy import PaneStrategy
-from skypane.scheduling.window_strategy import WindowStrategy
 from skypane.simulate.partials import QueryAlgebra
+from skypane.simulate.strategies.window_strategy import WindowStrategy
 from skypane.simulate.virtual_pane_stage import VirtualPaneStage
 from skypane.simulate.virtual_window_stage import PaneClosed, ShardReady, VirtualWindowStage
 

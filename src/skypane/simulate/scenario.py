@@ -8,13 +8,14 @@ from typing import Any
 
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
-from skypane.scheduling.pane_strategies import pane_strategy
 from skypane.scheduling.splitting_controller import ControlOptions
-from skypane.scheduling.window_strategies import window_strategy
 from skypane.simulate.arrivals import ArrivalTable, tabulate
 from skypane.simulate.cost_model import CostModel, paper_machine
 from skypane.simulate.pane_run import Distributions, PaneRun, run_panes
-from skypane.simulate.window_run import DegreeControl, WindowFigures, run_windows
+from skypane.simulate.strategies.degree_control import DegreeControl
+from skypane.simulate.strategies.pane_strategies import pane_strategy
+from skypane.simulate.strategies.window_strategies import window_strategy
+from skypane.simulate.window_run import WindowFigures, run_windows
 from skypane.traffic.spec import TrafficSpec
 
 MIXED = ("independent", "correlated", "anticorrelated")

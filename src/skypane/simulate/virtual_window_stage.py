@@ -12,10 +12,10 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from skypane.model.windows import WindowSpec
-from skypane.scheduling.completion import OrderedCollector, WindowCompletion
 from skypane.scheduling.utilization import Measurement, WorkerLoad
-from skypane.scheduling.window_strategy import Assignment, Task, WindowStrategy
+from skypane.simulate.completion import OrderedCollector, WindowCompletion
 from skypane.simulate.partials import Algebra
+from skypane.simulate.strategies.window_strategy import Assignment, Task, WindowStrategy
 
 P = TypeVar("P")
 

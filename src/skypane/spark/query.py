@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.model.errors import SkypaneError
-from skypane.spark.checkpoint import Checkpoint
+from skypane.spark.driver import StepDriver
 from skypane.spark.metrics import Metrics
-from skypane.spark.step_driver import StepDriver
+from skypane.spark.store.checkpoint import Checkpoint
 
 _POLL_S = 0.05
 

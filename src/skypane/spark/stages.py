@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from skypane.flow.latency import Latencies
 from skypane.lateness.policy import Judgement
 from skypane.lateness.progress import Progress
 from skypane.model.ledger import Ledger
 from skypane.model.windows import WindowSpec
-from skypane.operators.latency import Latencies
 from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, TaskLoad, imbalance, splitting_factor
 from skypane.scheduling.ranges import PIECES_PER_WORKER, WindowScheduling
-from skypane.spark.manifest import Manifest, PastPart, StatePart
 from skypane.spark.metrics import StepMetrics
-from skypane.spark.writers import Written
+from skypane.spark.store.manifest import Manifest, PastPart, StatePart
+from skypane.spark.store.writers import Written
 
 
 @dataclass(frozen=True)

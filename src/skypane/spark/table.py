@@ -12,10 +12,11 @@ from pyspark.sql.types import StructType
 from skypane.model.columns import PREFIX
 from skypane.model.errors import DataError, OptionError, SchemaError
 from skypane.model.groups import Groups
-from skypane.operators.grouping import Order, combine, key_codes, lift, sort_by
 from skypane.queries.base import Query, find_column
-from skypane.spark.launch import check_reserved, normalised_keys, with_computed_columns
+from skypane.queries.reduce import combine, lift
+from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.schemas import arrow_schema, map_in_arrow, quoted, spark_schema
+from skypane.tables.grouping import Order, key_codes, sort_by
 
 _LIFT_ROWS = 1 << 18
 

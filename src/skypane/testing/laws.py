@@ -20,10 +20,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skypane.local.preparation import prepare
 from skypane.model.columns import GROUP, ID, PREFIX
 from skypane.model.groups import Groups
 from skypane.queries.base import Grouped, Query, Row
-from skypane.simulate.preparation import prepare
 
 Law = Callable[[Query, pa.Table, pa.Table, pa.Table], None]
 
@@ -85,7 +85,7 @@ def partials_keep_their_schema(query: Query, a: pa.Table, b: pa.Table, c: pa.Tab
 
 def selections_select(query: Query, a: pa.Table, b: pa.Table, c: pa.Table) -> None:
     """A selective query answers with rows of its input, each at most as often as it was there."""
-    if not query.properties.selective:
+    if not query.selective:
         return
     for rows in (a, b, c):
         have = _text([{k: row[k] for k in rows.column_names} for row in rows.to_pylist()])

@@ -31,20 +31,20 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from skypane.lateness.fixed_delay import FixedDelay
+from skypane.flow.definition import Definition
 from skypane.lateness.future_guard import FutureGuard
-from skypane.lateness.kslack import KSlack
+from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
+from skypane.local.engine import Engine
 from skypane.model.durations import parse_duration_us
 from skypane.model.windows import WindowSpec
-from skypane.operators.definition import Definition
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
-from skypane.simulate.engine import Engine
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TYPES = {

@@ -8,7 +8,8 @@ from skypane.model.windows import WindowSpec
 from skypane.simulate.cost_model import CostModel, paper_machine
 from skypane.simulate.figures.plotting import Figure, Panel
 from skypane.simulate.scenario import Scenario
-from skypane.simulate.window_run import DegreeControl, WindowFigures
+from skypane.simulate.strategies.degree_control import DegreeControl
+from skypane.simulate.window_run import WindowFigures
 
 _STRATEGIES = ("win_fb", "win_fb_merge")
 _MOST_WORKERS = 120

@@ -6,9 +6,9 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from skypane.scheduling.pane_strategies import PANE_STRATEGIES
 from skypane.simulate.figures.plotting import Figure, Panel
 from skypane.simulate.scenario import Scenario
+from skypane.simulate.strategies.pane_strategies import PANE_STRATEGIES
 
 LEVELS: Final = {
     "no bursts": 1.0,

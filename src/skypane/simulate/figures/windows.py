@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from skypane.model.windows import WindowSpec
-from skypane.scheduling.window_strategies import WINDOW_STRATEGIES
 from skypane.simulate.figures.plotting import Figure, Panel
 from skypane.simulate.pane_run import PaneRun
 from skypane.simulate.scenario import Scenario
+from skypane.simulate.strategies.window_strategies import WINDOW_STRATEGIES
 
 _DISPERSIONS = (1.0, 500.0, 1_000.0, 2_000.0, 4_000.0, 6_000.0, 8_000.0)
 _DEGREE = 24

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.spark.files import map_table
 from skypane.spark.schemas import spark_schema
-from skypane.spark.writers import ArrowWriter, RowWriter, Written
+from skypane.spark.store.files import map_table
+from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
 
 _LOCAL_ROWS = 20_000
 

@@ -112,7 +112,7 @@ class DiscardSink(Sink):
 
     def writer(self, scratch: Any) -> Any:
         """Nothing leaves the workers."""
-        from skypane.spark.writers import CountingWriter  # noqa: PLC0415
+        from skypane.spark.store.writers import CountingWriter  # noqa: PLC0415
 
         del scratch
         return CountingWriter()

@@ -14,13 +14,13 @@ from pyspark.sql import SparkSession
 
 from skypane.model.columns import REVISION, WINDOW
 from skypane.model.errors import OptionError
-from skypane.spark.checkpoint import local_path
-from skypane.spark.failpoints import reach
-from skypane.spark.files import sync
 from skypane.spark.schemas import spark_schema
 from skypane.spark.sinks.base import Sink, StepRows
 from skypane.spark.sinks.upsert import replaced_by
-from skypane.spark.writers import ParquetWriter, RowWriter
+from skypane.spark.store.checkpoint import local_path
+from skypane.spark.store.failpoints import reach
+from skypane.spark.store.files import sync
+from skypane.spark.store.writers import ParquetWriter, RowWriter
 
 _STAGING = "_staging"
 

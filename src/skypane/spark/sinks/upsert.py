@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.model.columns import REVISION, WINDOW
-from skypane.operators.grouping import key_codes
+from skypane.tables.grouping import key_codes
 
 _START = "window.start"
 

@@ -1,0 +1,103 @@
+"""Definition: everything about a continuous query that decides its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.model.columns import CHANGE, GROUP, KEY_GROUPS, PANE, PREFIX, REVISION, WINDOW
+from skypane.model.errors import SchemaError
+from skypane.model.windows import WindowSpec
+from skypane.queries.base import Query, find_column
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A query, its windows, the time column and the key columns."""
+
+    query: Query
+    window: WindowSpec
+    time: str
+    keys: tuple[str, ...] = ()
+    time_zone: str | None = "UTC"
+    """How times are shown; ``None`` for timestamps without a zone. Windows are aligned to the epoch either way."""
+
+    emit: str = "full"
+    """``full``: every window's whole answer; ``changes``: what enters and leaves the answer from window to window."""
+    slide: str = "auto"
+    """The strategy of the window stage, see :mod:`skypane.flow.windows.slide.choice`."""
+
+    partition: str | None = None
+    """The column that names the source partition of a record, where partitions are told apart."""
+    allowed_lateness_us: int = 0
+    """How long after its pane was sealed a record still corrects the answers of its windows."""
+    harm_horizon_us: int = 0
+    """How long after its pane was sealed a late record is still judged: harmful or harmless; 0 for not at all."""
+    processing: str = "out_of_order"
+    """``out_of_order``: records are lifted as they come; ``in_order``: buffered until their pane is sealed."""
+
+    @property
+    def added_columns(self) -> tuple[str, ...]:
+        """The columns that the result has beside keys and answers."""
+        changes = (CHANGE,) if self.emit == "changes" else ()
+        return (WINDOW, *((REVISION,) if self.allowed_lateness_us else ()), *changes)
+
+    @property
+    def judges_late(self) -> bool:
+        """Whether late records go to the window stage, to be judged."""
+        return self.harm_horizon_us > 0
+
+    @property
+    def retention_us(self) -> int:
+        """How long sealed panes are kept beyond their last window."""
+        # Where every record counts, a late one is harmful whatever else there was.
+        selective = self.query.selective
+        return max(self.allowed_lateness_us, self.harm_horizon_us if selective else 0)
+
+    def history_from(self, punctuation_us: int) -> int:
+        """The oldest pane that a record within the retention can still have a window in common with."""
+        oldest = np.array([self.window.sealed_before(punctuation_us - self.retention_us)])
+        return int(self.window.first_window(oldest)[0]) * self.window.panes_per_slide
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """The columns that say whose partial it is: every partial carries them."""
+        return (GROUP, PANE, *self.keys)
+
+    def check(self, schema: pa.Schema) -> None:
+        """Raise :class:`SchemaError` naming the column if records of this schema cannot be processed."""
+        for name in schema.names:
+            if name.startswith(PREFIX) and name not in self.query.expressions():
+                raise SchemaError(f"Column {name!r}: names that start with {PREFIX!r} are reserved. Rename it.")
+            if name.lower() in self.added_columns:
+                raise SchemaError(f"The records have a column {name!r}, which the result adds. Rename it first.")
+        kind = find_column(schema, self.time, "Time column").type
+        if not pa.types.is_timestamp(kind):
+            raise SchemaError(
+                f"Time column {self.time!r} has type {kind}; it must be a timestamp. "
+                f"Convert it first, e.g. with F.to_timestamp({self.time!r}) or F.timestamp_millis({self.time!r})."
+            )
+        for key in self.keys:
+            kind = find_column(schema, key, "Key").type
+            if pa.types.is_nested(kind):
+                raise SchemaError(f"Key {key!r} has type {kind}; a key must be a plain column. Use its fields as keys.")
+        if self.partition is not None:
+            find_column(schema, self.partition, "Partition column")
+        self.query.check(schema)
+
+    def describe(self) -> Mapping[str, object]:
+        """The fingerprint that a checkpoint keeps: another one is another query."""
+        return {
+            "query": dict(self.query.describe()),
+            "window": {"size_us": self.window.size_us, "slide_us": self.window.slide_us},
+            "time": self.time,
+            "keys": list(self.keys),
+            "emit": self.emit,
+            "slide": self.slide,
+            "allowed_lateness_us": self.allowed_lateness_us,
+            "processing": self.processing,
+            "key_groups": KEY_GROUPS,
+        }

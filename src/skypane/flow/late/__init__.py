@@ -1,0 +1,1 @@
+"""Records that come after their pane was sealed: the past, harm, revisions."""

@@ -1,0 +1,72 @@
+"""Past: sealed panes that are kept so that late records can be judged, or correct answers that were given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.flow.definition import Definition
+from skypane.flow.late.revisions import WINDOW_ID
+from skypane.model.columns import PANE
+from skypane.model.groups import BoolArray, Int64Array
+
+
+@dataclass(frozen=True)
+class Past:
+    """What is kept of sealed panes, as far as this step's late records need it."""
+
+    panes: pa.Table | None = None
+    """Partial rows of sealed panes; a pane may have rows of several steps."""
+    revisions: pa.Table | None = None
+    """Which windows were answered again, and how often."""
+
+
+class PaneRange(NamedTuple):
+    """The panes ``first .. end - 1``."""
+
+    first: int
+    end: int
+
+    def overlaps(self, first: int, last: int) -> bool:
+        """Whether any pane from ``first`` to ``last`` is in it."""
+        return first < self.end and self.first <= last
+
+
+def neighbours(definition: Definition, panes: Int64Array) -> PaneRange:
+    """The panes that share a window with any of these."""
+    window = definition.window
+    first = int(window.first_window(panes).min()) * window.panes_per_slide
+    return PaneRange(first, int(window.last_window(panes).max()) * window.panes_per_slide + window.panes_per_window)
+
+
+def in_range(rows: pa.Table, panes: PaneRange) -> pa.Table:
+    """The rows of these panes."""
+    pane = rows.column(PANE).to_numpy()
+    inside = (pane >= panes.first) & (pane < panes.end)
+    return rows if inside.all() else rows.filter(pa.array(inside))
+
+
+def forget_panes(definition: Definition, rows: pa.Table | None, punctuation_us: int | None) -> pa.Table | None:
+    """Without the panes that no record within the retention can reach."""
+    if rows is None or punctuation_us is None:
+        return rows
+    needed = rows.column(PANE).to_numpy() >= definition.history_from(punctuation_us)
+    return _kept(rows, needed)
+
+
+def forget_revisions(definition: Definition, log: pa.Table | None, punctuation_us: int | None) -> pa.Table | None:
+    """Without the windows that no record within the allowed lateness is in."""
+    if log is None or punctuation_us is None:
+        return log
+    window = definition.window
+    oldest = np.array([window.sealed_before(punctuation_us - definition.allowed_lateness_us)])
+    return _kept(log, log.column(WINDOW_ID).to_numpy() >= int(window.first_window(oldest)[0]))
+
+
+def _kept(rows: pa.Table, needed: BoolArray) -> pa.Table | None:
+    if needed.all():
+        return rows
+    return rows.filter(pa.array(needed)) if needed.any() else None

@@ -1,0 +1,191 @@
+"""Revisions: the corrected answers of windows that had fired already, for records within the allowed lateness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skypane.flow.definition import Definition
+from skypane.flow.windows.slide.base import Fired, Span
+from skypane.flow.windows.slide.recompute import RecomputeSlide
+from skypane.model.columns import GROUP, PANE, PREFIX
+from skypane.model.groups import BoolArray, Groups, Int64Array
+from skypane.queries.base import Grouped
+from skypane.queries.reduce import combine
+from skypane.tables.grouping import key_codes, sort_by
+
+WINDOW_ID = f"{PREFIX}window"
+NUMBER = f"{PREFIX}revision"
+_ROW = f"{PREFIX}row"
+_FAR = 2**62
+
+
+@dataclass(frozen=True)
+class Revised:
+    """Corrected answers, and what to remember of them."""
+
+    answers: Fired
+    numbers: Int64Array
+    """The revision number of each group of the answers."""
+    log: pa.Table
+    """Key group, keys, window and revision number of each group: later revisions count on from there."""
+
+
+def revise(
+    definition: Definition,
+    amended: pa.Table,
+    history: pa.Table | None,
+    log: pa.Table | None,
+    fired_before: int,
+) -> Revised | None:
+    """Answer the windows below ``fired_before`` again that ``amended`` rows are in; ``None`` if nothing changes.
+
+    ``history`` has the rows of all sealed panes that share a window with an amended row, ``log`` all earlier revisions.
+    """
+    window, panes = definition.window, amended.column(PANE).to_numpy()
+    first = int(window.first_window(panes).min())
+    end = min(fired_before, int(window.last_window(panes).max()) + 1)
+    if first >= end:
+        return None
+    span = Span(first, end, sealed_before=_FAR, joined_before=_FAR)
+    rows, before = _with_numbers(definition, amended, history)
+    new = _answers(definition, rows, span)
+    old = _answers(definition, before, span)
+    if new is None:
+        return None
+    changed = _differs(definition, rows, new, old)
+    if not changed.any():
+        return None
+    chosen = _keep(new, changed)
+    numbers = _next_numbers(definition, chosen, log)
+    return Revised(chosen, numbers, _log_of(definition, chosen, numbers, amended))
+
+
+def _with_numbers(definition: Definition, amended: pa.Table, history: pa.Table | None) -> tuple[pa.Table, pa.Table]:
+    """All rows of the amended keys, and those of them that were there before; each with a number of its own."""
+    history = amended.slice(0, 0) if history is None else history.select(amended.column_names)
+    table = pa.concat_tables([amended, history])
+    number = np.arange(table.num_rows)
+    codes = key_codes(table, definition.keys)
+    concerned = np.isin(codes, codes[: amended.num_rows])
+    table = table.append_column(_ROW, pa.array(number))
+    return table.filter(pa.array(concerned)), table.filter(pa.array(concerned & (number >= amended.num_rows)))
+
+
+def _answers(definition: Definition, rows: pa.Table, span: Span) -> Fired | None:
+    """The answers of all windows of the span."""
+    if not rows.num_rows:
+        return None
+    order = sort_by(key_codes(rows, definition.keys), rows.column(PANE).to_numpy())
+    panes = combine(definition.query, rows, order, definition.frame)
+    fired = list(RecomputeSlide(definition).fire(panes, span)[0])
+    if not fired:
+        return None
+    sizes = np.concatenate([part.answer.groups.sizes for part in fired])
+    answer = Grouped(pa.concat_tables([part.answer.table for part in fired]), Groups.from_sizes(sizes))
+    return _keep(Fired(np.concatenate([part.window_ids for part in fired]), answer), sizes > 0)
+
+
+def _keep(fired: Fired, wanted: BoolArray) -> Fired:
+    """Some of the groups."""
+    table, groups = fired.answer
+    kept = table.filter(pa.array(np.repeat(wanted, groups.sizes)))
+    return Fired(fired.window_ids[wanted], Grouped(kept, Groups.from_sizes(groups.sizes[wanted])))
+
+
+def _differs(definition: Definition, inputs: pa.Table, new: Fired, old: Fired | None) -> BoolArray:
+    """Which of the new answers differ from the old answer of the same key and window."""
+    if old is None:
+        return np.ones(len(new.window_ids), dtype=np.bool_)
+    new_codes, old_codes = _codes(definition, _leads(new), new.window_ids, _leads(old), old.window_ids)
+    by_code = np.argsort(old_codes)
+    place = by_code[np.minimum(np.searchsorted(old_codes, new_codes, sorter=by_code), len(old_codes) - 1)]
+    sizes = new.answer.groups.sizes
+    same = (old_codes[place] == new_codes) & (old.answer.groups.sizes[place] == sizes)
+    left = _rows_of(new.answer, np.flatnonzero(same))
+    right = _rows_of(old.answer, place[same])
+    equal = np.ones(left.num_rows, dtype=np.bool_)
+    for name in _telling_columns(definition, left, inputs):
+        equal &= _equal(left.column(name), right.column(name))
+    if same.any():
+        same[same] = np.logical_and.reduceat(equal, Groups.from_sizes(sizes[same]).offsets[:-1])
+    differs: BoolArray = ~same
+    return differs
+
+
+def _telling_columns(definition: Definition, answer: pa.Table, inputs: pa.Table) -> list[str]:
+    """The columns in which equal answers agree: of a selected record its number, and what the query adds to it."""
+    if not definition.query.selective:
+        return [name for name in answer.column_names if name not in definition.keys]
+    return [name for name in answer.column_names if name == _ROW or name not in inputs.column_names]
+
+
+def _rows_of(answer: Grouped, groups: Int64Array) -> pa.Table:
+    """The rows of some groups, in a fixed order within each."""
+    table, borders = answer
+    sizes = borders.sizes[groups]
+    offsets = Groups.from_sizes(sizes).offsets
+    rows = np.repeat(borders.offsets[groups] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    if _ROW in table.column_names:
+        group = np.repeat(np.arange(len(groups)), sizes)
+        rows = rows[np.lexsort((table.column(_ROW).to_numpy()[rows], group))]
+    return table.take(pa.array(rows))
+
+
+def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> BoolArray:
+    """Elementwise, where null equals null and NaN equals NaN."""
+    if pa.types.is_nested(left.type):
+        return np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], dtype=np.bool_)
+    equal = pc.fill_null(pc.equal(left, right), False)
+    both_null = pc.and_(pc.is_null(left, nan_is_null=True), pc.is_null(right, nan_is_null=True))
+    both: BoolArray = np.asarray(pc.or_(equal, both_null).to_numpy(zero_copy_only=False), dtype=np.bool_)
+    return both
+
+
+def _leads(fired: Fired) -> pa.Table:
+    """One row of each group."""
+    return fired.answer.table.take(pa.array(fired.answer.groups.offsets[:-1]))
+
+
+def _codes(
+    definition: Definition, left: pa.Table, left_windows: Int64Array, right: pa.Table, right_windows: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Numbers that are equal exactly where key and window are."""
+    keys = list(definition.keys)
+    both = pa.concat_tables([left.select(keys), right.select(keys)]) if keys else None
+    windows = np.concatenate((left_windows, right_windows))
+    codes = np.zeros(len(windows), dtype=np.int64) if both is None else key_codes(both, keys)
+    codes = codes * (int(windows.max() - windows.min()) + 1) + windows - windows.min()
+    return codes[: len(left_windows)], codes[len(left_windows) :]
+
+
+def _next_numbers(definition: Definition, chosen: Fired, log: pa.Table | None) -> Int64Array:
+    """One more than the last revision of the key's window."""
+    numbers = np.ones(len(chosen.window_ids), dtype=np.int64)
+    if log is None or not log.num_rows:
+        return numbers
+    logged = log.column(WINDOW_ID).to_numpy()
+    codes, logged_codes = _codes(definition, _leads(chosen), chosen.window_ids, log, logged)
+    order = np.lexsort((log.column(NUMBER).to_numpy(), logged_codes))
+    last = np.searchsorted(logged_codes[order], codes, side="right") - 1
+    known = (last >= 0) & (logged_codes[order][last] == codes)
+    numbers[known] += log.column(NUMBER).to_numpy()[order][last[known]]
+    return numbers
+
+
+def _log_of(definition: Definition, chosen: Fired, numbers: Int64Array, amended: pa.Table) -> pa.Table:
+    keys = list(definition.keys)
+    leads = _leads(chosen).select(keys)
+    if keys:
+        both = pa.concat_tables([amended.select(keys), leads])
+        codes = key_codes(both, keys)
+        values, first = np.unique(codes[: amended.num_rows], return_index=True)
+        rows = first[np.searchsorted(values, codes[amended.num_rows :])]
+        groups = amended.column(GROUP).take(pa.array(rows))
+    else:
+        groups = pa.chunked_array([pa.array(np.zeros(len(numbers), dtype=np.int32))])
+    columns = {GROUP: groups, **{key: leads.column(key) for key in keys}}
+    return pa.table({**columns, WINDOW_ID: pa.array(chosen.window_ids), NUMBER: pa.array(numbers)})

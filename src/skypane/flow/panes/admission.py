@@ -1,0 +1,139 @@
+"""Admission: what happens to each arriving record - accepted, late, quarantined, or too far ahead to tell yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skypane.flow.definition import Definition
+from skypane.lateness.delay_histogram import DelayHistogram
+from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.progress import Progress
+from skypane.model.columns import PANE
+from skypane.model.groups import BoolArray, Int64Array
+from skypane.tables.rows import keep_rows, without_internal
+from skypane.tables.times import times_us
+
+REASON = "reason"
+DELAY = "delay"
+PUNCTUATION = "punctuation"
+HARMFUL = "harmful"
+NULL_TIME_REASON = "null time"
+
+_DENSE_PANES = 1 << 16
+"""Fewer panes than this are counted in a plain array, which is several times faster than sorting."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """What was committed before the step: decides which records are late and which are too far ahead."""
+
+    progress: Progress
+    guard: FutureGuard
+
+    def late_before(self, definition: Definition) -> int | None:
+        """Records of panes below this number are too late to correct anything."""
+        punctuation = self.progress.punctuation_us
+        if punctuation is None:
+            return None
+        return definition.window.sealed_before(punctuation - definition.allowed_lateness_us)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """One arriving table, taken apart."""
+
+    accepted: pa.Table
+    """Records to process, with their pane, unless the future guard objects."""
+    accepted_times_us: Int64Array
+    late: pa.Table
+    """Records that came too late, with their pane."""
+    quarantined: pa.Table
+    max_delay_us: int
+    overdue: DelayHistogram
+
+
+class Admission:
+    """Takes arriving tables apart, against the frontier of the step before."""
+
+    def __init__(self, definition: Definition, frontier: Frontier) -> None:
+        self._definition = definition
+        self._frontier = frontier
+        self._late_before = frontier.late_before(definition)
+
+    def admit(self, rows: pa.Table) -> Admitted:
+        """Decide the fate of every row."""
+        rows, quarantined = self._split_invalid(rows)
+        times = times_us(rows.column(self._definition.time))
+        front = self._frontier.progress.front_us
+        max_delay = max(0, front - int(times.min())) if front is not None and len(times) else 0
+        panes = self._definition.window.pane_of(times)
+        overdue = self._overdue(panes, front)
+        rows = rows.append_column(PANE, pa.array(panes))
+        late = rows.slice(0, 0)
+        if self._late_before is not None:
+            is_late = panes < self._late_before
+            if is_late.any():
+                late = keep_rows(rows, is_late)
+                rows, times = keep_rows(rows, ~is_late), times[~is_late]
+        return Admitted(rows, times, late, quarantined, max_delay, overdue)
+
+    def _overdue(self, panes: Int64Array, front_us: int | None) -> DelayHistogram:
+        """How far the front had passed the records' panes: with less slack than that they would be late."""
+        if front_us is None:
+            return DelayHistogram(float(len(panes)))
+        numbers, counts = count_panes(panes)
+        return DelayHistogram.count(front_us - (numbers + 1) * self._definition.window.pane_us, counts)
+
+    def _split_invalid(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Rows that can be used, and those that cannot with the reason."""
+        reasons: list[tuple[BoolArray, str]] = []
+        if rows.column(self._definition.time).null_count:
+            reasons.append((np.asarray(pc.is_null(rows.column(self._definition.time)).to_numpy()), NULL_TIME_REASON))
+        reasons += [(i.mask, i.reason) for i in self._definition.query.invalid(rows) if i.mask.any()]
+        if not reasons:
+            return rows, rows.slice(0, 0)
+        bad = np.logical_or.reduce([mask for mask, _ in reasons])
+        first = np.select([mask for mask, _ in reasons], list(range(len(reasons))), default=0)[bad]
+        names = pa.array([reason for _, reason in reasons]).take(pa.array(first))
+        return keep_rows(rows, ~bad), quarantine_rows(keep_rows(rows, bad), names)
+
+
+def describe_late(definition: Definition, before: Progress, rows: pa.Table, harmful: pa.Array) -> pa.Table:
+    """The original columns, how old the record was, the punctuation it missed, whether it would have mattered."""
+    assert before.punctuation_us is not None
+    assert before.front_us is not None
+    delay = pa.array(before.front_us - times_us(rows.column(definition.time))).cast(pa.duration("us"))
+    missed = pa.array(np.full(rows.num_rows, before.punctuation_us))
+    punctuation = missed.cast(pa.timestamp("us", definition.time_zone))
+    described = without_internal(rows).append_column(DELAY, delay).append_column(PUNCTUATION, punctuation)
+    return described.append_column(HARMFUL, harmful)
+
+
+def count_panes(panes: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """The distinct panes and how many records each has."""
+    if not len(panes):
+        return panes, panes
+    first = int(panes.min())
+    if int(panes.max()) - first > _DENSE_PANES:
+        numbers, counts = np.unique(panes, return_counts=True)
+        return numbers, counts
+    counts = np.bincount(panes - first)
+    present = np.flatnonzero(counts)
+    return present + first, counts[present]
+
+
+def quarantine_rows(rows: pa.Table, reasons: pa.Array) -> pa.Table:
+    """The original columns and the reason."""
+    return without_internal(rows).append_column(REASON, reasons)
+
+
+def count_reasons(quarantined: pa.Table) -> Iterator[tuple[str, int]]:
+    """How many rows were quarantined for each reason."""
+    if quarantined.num_rows:
+        for entry in quarantined.column(REASON).value_counts().to_pylist():
+            yield entry["values"], entry["counts"]

@@ -1,0 +1,1 @@
+"""The window stage: merge partials into open panes, seal, slide, emit."""

@@ -1,0 +1,1 @@
+"""What a query sends of its windows' answers."""

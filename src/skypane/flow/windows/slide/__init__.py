@@ -1,0 +1,1 @@
+"""How panes become the answers of windows; strategies differ in cost, never in the answers."""

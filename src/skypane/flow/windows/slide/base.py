@@ -1,0 +1,82 @@
+"""Slide: how panes become the answers of sliding windows. Strategies differ in cost, never in the answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skypane.flow.definition import Definition
+from skypane.model.groups import Groups, Int64Array
+from skypane.queries.base import Grouped
+
+FIRE_ROWS = 1 << 21
+"""Rows to gather for firing at once: windows overlap, so a pane's rows are gathered once for each of its windows."""
+
+
+class Span(NamedTuple):
+    """What one step closes: the windows ``first .. end - 1``, from the panes below ``sealed_before``."""
+
+    first: int
+    end: int
+    sealed_before: int
+    joined_before: int
+    """The panes below this number were sealed by earlier steps."""
+
+
+class Fired(NamedTuple):
+    """The answers of some windows."""
+
+    window_ids: Int64Array
+    """The window of each group."""
+    answer: Grouped
+    """Answer rows, oldest window first; with the key columns, without the window column."""
+    changes: npt.NDArray[np.int8] | None = None
+    """With ``emit="changes"``: +1 or -1 for each row."""
+
+
+class Slide(ABC):
+    """Pure: the state is a table, and every step returns a new one."""
+
+    name: ClassVar[str]
+    added_columns: ClassVar[tuple[str, ...]] = ()
+    """The columns that :meth:`enrich` adds."""
+
+    def __init__(self, definition: Definition, threads: int = 1) -> None:
+        self._definition = definition
+        self._threads = threads
+
+    @property
+    def emits_changes(self) -> bool:
+        """Whether :meth:`fire` itself finds what enters and leaves; if not, it gives whole answers to compare."""
+        return False
+
+    def _needed_from(self, span: Span) -> int:
+        """The oldest window that rows must be kept for: with changes, the last one that has fired is compared again."""
+        return span.end - 1 if self._definition.emit == "changes" else span.end
+
+    def warm_up(self) -> None:  # noqa: B027 - a strategy may have nothing of its own to compile
+        """Compile the kernels that the strategy itself uses."""
+
+    def enrich(self, partials: pa.Table) -> pa.Table:
+        """Add the columns that the strategy keeps with each row of a partial."""
+        return partials
+
+    @abstractmethod
+    def fire(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+        """Answer the windows of the span; return also the rows that later windows need (``None`` for none)."""
+
+
+def cut(groups: Groups, rows_per_member: Int64Array) -> Iterator[range]:
+    """Cut groups of members, each with some rows, into runs of at most about :data:`FIRE_ROWS` rows."""
+    rows = Groups.from_sizes(rows_per_member).offsets[groups.offsets]
+    start = 0
+    while start < len(groups):
+        stop = int(np.searchsorted(rows, rows[start] + FIRE_ROWS, side="right")) - 1
+        stop = min(max(stop, start + 1), len(groups))
+        yield range(start, stop)
+        start = stop

@@ -1,0 +1,205 @@
+"""CriticalSlide: the incremental sliding skyline. The cost of a window does not grow with its number of panes.
+
+For every record two panes are kept (the skyline influence time of paper 4, at pane granularity):
+
+* its **critical** pane: the youngest older pane with a record that dominates it;
+* the pane in which it **died**: the oldest younger pane with a record that dominates it.
+
+A window that spans the panes ``first .. end - 1`` answers with the records whose pane it spans and for which
+``critical < first`` and ``died >= end``. Both bounds move forward with the window, so a record is in the answers of a
+*range* of consecutive windows, perhaps an empty one. Newly sealed panes cost one dominance join with the live records,
+by index where there are many; after that, answers are ranges to expand (``emit="full"``) or ends of ranges
+(``emit="changes"``).
+
+Why dead records need not be compared: whatever a dead record dominates, its killer dominates too, and is younger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.flow.windows.slide.base import Fired, Slide, Span, cut
+from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one, warm_sliding
+from skypane.model.columns import PANE, PREFIX
+from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
+from skypane.model.windows import WindowSpec
+from skypane.queries.base import Grouped
+from skypane.tables.grouping import key_codes, sort_by
+from skypane.tables.ranges import ramp
+
+CRITICAL = f"{PREFIX}critical"
+DIED = f"{PREFIX}died"
+NOT_JOINED = np.iinfo(np.int64).min
+NO_PANE = -(2**62)
+"""Older than any pane: nothing older dominates the record."""
+BIG_KEY_ROWS = 4_096
+"""Keys with more rows are joined by index, the others all at once with plain loops."""
+
+
+class CriticalSlide(Slide):
+    """For queries whose partial is a skyline."""
+
+    name = "critical"
+    added_columns = (CRITICAL, DIED)
+
+    @property
+    def emits_changes(self) -> bool:
+        """With skylines, which are what the ranges are about; top-delta ranks and cuts them window by window."""
+        return self._definition.emit == "changes" and self._definition.query.answer_is_partial
+
+    def warm_up(self) -> None:
+        """Compile the joins."""
+        warm_sliding()
+
+    def enrich(self, partials: pa.Table) -> pa.Table:
+        """Records of open panes have not been compared with other panes yet."""
+        if CRITICAL in partials.column_names:
+            return partials
+        rows = partials.num_rows
+        fresh = partials.append_column(CRITICAL, pa.array(np.full(rows, NOT_JOINED)))
+        return fresh.append_column(DIED, pa.array(np.full(rows, STILL_ALIVE)))
+
+    def fire(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+        """Join the newly sealed panes, then read the answers off the ranges."""
+        table = panes.table
+        pane = table.column(PANE).to_numpy()
+        critical = table.column(CRITICAL).to_numpy().copy()
+        died = table.column(DIED).to_numpy().copy()
+        self._reopen(table, pane, critical, died, span.joined_before)
+        self._join(table, pane, critical, died, span.sealed_before)
+        entered, left = window_range(self._definition.window, pane, critical, died)
+        joined = pane < span.sealed_before
+        # A record is over when its last window has fired; with changes, when the window after that one has.
+        over = joined & ((left < self._needed_from(span)) | (entered > left))
+        state = self._state(table, critical, died, ~over)
+        answered = joined & (entered <= left)
+        emit = self._changes if self.emits_changes else self._answers
+        return emit(table, entered, left, answered, span), state
+
+    def _reopen(
+        self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, joined_before: int
+    ) -> None:
+        """Records that came late into panes joined before: join all panes of their keys again.
+
+        The records that were dropped on the way are not missed: in every window to come, others dominate them.
+        """
+        amended = (pane < joined_before) & (critical == NOT_JOINED)
+        if not amended.any():
+            return
+        codes = key_codes(table, self._definition.keys)
+        again = (pane < joined_before) & np.isin(codes, codes[amended])
+        critical[again], died[again] = NOT_JOINED, STILL_ALIVE
+
+    def _join(
+        self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, sealed_before: int
+    ) -> None:
+        """Set the critical pane of newly sealed records, and the death of those that they dominate."""
+        fresh = (pane < sealed_before) & (critical == NOT_JOINED)
+        if not fresh.any():
+            return
+        critical[fresh] = NO_PANE
+        query = self._definition.query.dominance
+        assert query is not None
+        codes = key_codes(table, self._definition.keys)
+        order = sort_by(codes, pane)
+        # Rows in the order of (key, pane); a sealed prefix of each key takes part.
+        rows = order.rows[pane[order.rows] < sealed_before]
+        borders = np.flatnonzero(np.diff(codes[rows])) + 1
+        groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
+        values = query.matrix(table.select(list(query.inputs())).take(pa.array(rows)))
+        own = _Rows(values, pane[rows], fresh[rows], critical[rows], died[rows])
+        big = groups.sizes > BIG_KEY_ROWS
+        for index in np.flatnonzero(big):
+            key = slice(int(groups.offsets[index]), int(groups.offsets[index + 1]))
+            own.join_big(key, self._definition.window.shape, self._threads)
+        if not big.all():
+            own.join_small(groups, ~big)
+        critical[rows], died[rows] = own.critical, own.died
+
+    def _state(self, table: pa.Table, critical: Int64Array, died: Int64Array, keep: BoolArray) -> pa.Table | None:
+        if not keep.any():
+            return None
+        for name, values in ((CRITICAL, critical), (DIED, died)):
+            table = table.set_column(table.column_names.index(name), name, pa.array(values))
+        return table if keep.all() else table.filter(pa.array(keep))
+
+    def _answers(
+        self,
+        table: pa.Table,
+        entered: Int64Array,
+        left: Int64Array,
+        answered: BoolArray,
+        span: Span,
+    ) -> Iterator[Fired]:
+        """Every record once for each window of the span that it is in."""
+        low = np.maximum(entered, span.first)
+        count = np.where(answered, np.maximum(np.minimum(left, span.end - 1) - low + 1, 0), 0)
+        rows = np.repeat(np.arange(len(count)), count)
+        if not len(rows):
+            return
+        window_id = np.repeat(low, count) + ramp(count)
+        order = sort_by(window_id, key_codes(table, self._definition.keys)[rows])
+        rows, window_id = rows[order.rows], window_id[order.rows]
+        for run in cut(order.groups, np.ones(len(rows), dtype=np.int64)):
+            low_row, high_row = int(order.groups.offsets[run.start]), int(order.groups.offsets[run.stop])
+            groups = Groups(order.groups.offsets[run.start : run.stop + 1] - low_row)
+            answer = self._definition.query.lower(table.take(pa.array(rows[low_row:high_row])), groups)
+            yield Fired(window_id[low_row:high_row][groups.offsets[:-1]], answer)
+
+    def _changes(
+        self,
+        table: pa.Table,
+        entered: Int64Array,
+        left: Int64Array,
+        answered: BoolArray,
+        span: Span,
+    ) -> Iterator[Fired]:
+        """Every record at most twice: +1 in the first window that it is in, -1 in the first after the last."""
+        comes = np.flatnonzero(answered & (entered >= span.first) & (entered < span.end))
+        goes = np.flatnonzero(answered & (left + 1 >= span.first) & (left + 1 < span.end))
+        rows = np.concatenate((goes, comes))
+        if not len(rows):
+            return
+        window_id = np.concatenate((left[goes] + 1, entered[comes]))
+        change = np.concatenate((np.full(len(goes), -1), np.full(len(comes), 1))).astype(np.int8)
+        order = sort_by(window_id, key_codes(table, self._definition.keys)[rows])
+        answer = Grouped(table.take(pa.array(rows[order.rows])), order.groups)
+        yield Fired(window_id[order.rows][order.groups.offsets[:-1]], answer, change[order.rows])
+
+
+def window_range(
+    window: WindowSpec, pane: Int64Array, critical: Int64Array, died: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """The first and the last window whose answer has the record; first > last for none."""
+    step, width = window.panes_per_slide, window.panes_per_window
+    entered = np.maximum(window.first_window(pane), np.floor_divide(critical, step) + 1)
+    left = np.minimum(window.last_window(pane), np.floor_divide(died - width, step))
+    return entered, left
+
+
+class _Rows:
+    """The sealed rows of all keys, each key's rows in the order of their panes."""
+
+    def __init__(
+        self,
+        values: Float64Array,
+        pane: Int64Array,
+        fresh: BoolArray,
+        critical: Int64Array,
+        died: Int64Array,
+    ) -> None:
+        self.values, self.pane, self.fresh = values, pane, fresh
+        self.critical, self.died = critical, died
+
+    def join_big(self, key: slice, shape: tuple[int, int], threads: int) -> None:
+        """One key with many rows: by index."""
+        bounds = (self.critical[key], self.died[key])
+        slide_one(self.values[key], self.pane[key], self.fresh[key], *bounds, shape, threads)
+
+    def join_small(self, groups: Groups, wanted: BoolArray) -> None:
+        """Many keys: all pairs of each key, in one call."""
+        fresh = self.fresh & np.repeat(wanted, groups.sizes)
+        slide_groups(self.values, self.pane, fresh, groups.offsets, self.critical, self.died)

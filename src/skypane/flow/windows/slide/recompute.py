@@ -1,0 +1,63 @@
+"""RecomputeSlide: every window combines its panes anew, as the papers do. Works for any query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.flow.windows.slide.base import Fired, Slide, Span, cut
+from skypane.model.columns import PANE
+from skypane.model.groups import Groups
+from skypane.queries.base import Grouped
+from skypane.queries.reduce import combine, with_frame
+from skypane.tables.grouping import Order, key_codes, sort_by
+from skypane.tables.ranges import ramp, ranges
+
+
+class RecomputeSlide(Slide):
+    """The cost of a window grows with the number of its panes."""
+
+    name = "recompute"
+
+    def fire(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+        """Gather the rows of all panes of each window."""
+        needed = self._definition.window.last_window(panes.table.column(PANE).to_numpy()) >= self._needed_from(span)
+        return self._answers(panes, span), panes.table.filter(pa.array(needed)) if needed.any() else None
+
+    def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:
+        window, sizes = self._definition.window, panes.groups.sizes
+        lead_rows, sizes = panes.groups.offsets[:-1][sizes > 0], sizes[sizes > 0]
+        leads = panes.table.select(list(self._definition.frame)).take(pa.array(lead_rows))
+        pane = leads.column(PANE).to_numpy()
+        low = np.maximum(window.first_window(pane), span.first)
+        count = np.maximum(np.minimum(window.last_window(pane), span.end - 1) - low + 1, 0)
+        member = np.repeat(np.arange(len(pane)), count)
+        if not len(member):
+            return
+        # Group the (pane, window) pairs by window, then key.
+        window_id = np.repeat(low, count) + ramp(count)
+        order = sort_by(window_id, key_codes(leads, self._definition.keys)[member])
+        member, window_id = member[order.rows], window_id[order.rows]
+        member_rows = sizes[member]
+        for run in cut(order.groups, member_rows):
+            low_member, high_member = int(order.groups.offsets[run.start]), int(order.groups.offsets[run.stop])
+            own = slice(low_member, high_member)
+            members = Groups(order.groups.offsets[run.start : run.stop + 1] - low_member)
+            rows = ranges(lead_rows[member[own]], member_rows[own])
+            groups = Groups(Groups.from_sizes(member_rows[own]).offsets[members.offsets])
+            answer = self._answer(panes.table, Order(rows, groups), members)
+            yield Fired(window_id[own][members.offsets[:-1]], answer)
+
+    def _answer(self, table: pa.Table, order: Order, members: Groups) -> Grouped:
+        """Combine the panes of each window and lower the result."""
+        query = self._definition.query
+        if (members.sizes == 1).all():
+            whole = Grouped(table.take(pa.array(order.rows)), order.groups)
+        else:
+            whole = combine(query, table, order, self._definition.frame)
+        answer = query.lower(whole.table, whole.groups)
+        if query.selective:
+            return answer
+        return with_frame(answer, table.select(list(self._definition.keys)).take(pa.array(order.first_rows())))

@@ -1,0 +1,1 @@
+"""How long to wait for records, one policy a file."""

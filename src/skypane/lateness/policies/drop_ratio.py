@@ -1,0 +1,22 @@
+"""DropRatio: the least slack with which a given share of the records is late (paper 1, section 6.2: AQ-K-slack)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from skypane.lateness.policies.controlled import ControlledSlack
+from skypane.lateness.policy import Observation
+
+
+@dataclass(frozen=True)
+class DropRatio(ControlledSlack):
+    """``DropRatio(0.01)``: wait just so long that one record in a hundred is late."""
+
+    def losses(self, seen: Observation) -> float:
+        """Every late record."""
+        return seen.late
+
+    def describe(self) -> Mapping[str, object]:
+        """The target and the bounds of the slack."""
+        return {"policy": "drop ratio", **super().describe()}

@@ -1,0 +1,1 @@
+"""The in-process engine: the same step as on Spark, without Spark."""

@@ -1,1 +1,0 @@
-"""The data path as pure steps: admission, pane stage, the driver's decision, window stage."""

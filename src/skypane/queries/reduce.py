@@ -1,0 +1,46 @@
+"""Reduce: lift or combine every group of a table with one vectorised call, keys carried along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from skypane.model.groups import Groups
+from skypane.queries.base import Grouped, Query
+from skypane.tables.grouping import Order
+
+
+def lift(query: Query, table: pa.Table, order: Order, frame: Sequence[str]) -> Grouped:
+    """Lift every group of rows; ``frame`` columns (keys, pane) are carried along."""
+    return _reduce(query, query.lift, table, order, frame)
+
+
+def combine(query: Query, table: pa.Table, order: Order, frame: Sequence[str]) -> Grouped:
+    """Combine every group of partial rows; ``frame`` columns are carried along."""
+    return _reduce(query, query.combine, table, order, frame)
+
+
+def _reduce(
+    query: Query,
+    reduce: Callable[[pa.Table, Groups], Grouped],
+    table: pa.Table,
+    order: Order,
+    frame: Sequence[str],
+) -> Grouped:
+    if (selection := query.selection) is not None:
+        # Only what is compared is brought into order; payload columns are touched once, for the survivors.
+        chosen = selection.select(table.select(list(selection.inputs())).take(pa.array(order.rows)), order.groups)
+        return Grouped(table.take(pa.array(order.rows[chosen])), order.groups.after_keeping(chosen))
+    reduced = reduce(table.take(pa.array(order.rows)), order.groups)
+    return with_frame(reduced, table.select(list(frame)).take(pa.array(order.first_rows())))
+
+
+def with_frame(grouped: Grouped, representatives: pa.Table) -> Grouped:
+    """Put each group's representative columns in front of its rows."""
+    frame = representatives.take(pa.array(grouped.groups.row_ids()))
+    body = grouped.table
+    return Grouped(
+        pa.table([*frame.columns, *body.columns], names=[*frame.column_names, *body.column_names]),
+        grouped.groups,
+    )

@@ -1,0 +1,1 @@
+"""Strategies that only the simulator runs: they need workers that take work while records wait."""

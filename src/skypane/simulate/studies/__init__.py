@@ -1,0 +1,1 @@
+"""Studies: the real operators on a stream, in virtual time."""

@@ -1,0 +1,1 @@
+"""The two Spark jobs of a step, and who gets which records."""

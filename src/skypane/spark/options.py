@@ -1,0 +1,27 @@
+"""LaunchOptions: everything about a run that is not part of the query itself."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from skypane.lateness.punctuator import Punctuator
+from skypane.spark.sinks.base import Sink
+from skypane.spark.stages import Settings
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """Everything about a run that is not part of the query itself."""
+
+    checkpoint: str | os.PathLike[str] | None
+    sink: Sink
+    late: Sink | None
+    quarantine: Sink | None
+    trigger: str | None
+    """A processing-time interval; ``None`` processes what is available now and ends."""
+    flush: bool
+    idle_timeout_us: int | None
+    punctuator: Punctuator
+    settings: Settings
+    name: str | None

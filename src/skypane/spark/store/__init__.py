@@ -1,0 +1,1 @@
+"""What a step stores: files, manifests, the checkpoint folder."""

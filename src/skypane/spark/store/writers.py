@@ -1,0 +1,82 @@
+"""Writers: how workers put result, late and quarantined rows where the sink will find them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skypane.spark.store.files import unique_name
+
+
+class Written(NamedTuple):
+    """A file of output rows, still invisible to readers; ``path`` is empty where rows were only counted."""
+
+    path: str
+    rows: int
+
+
+class RowWriter(ABC):
+    """Travels to the workers; must be small and picklable by Spark's own serializer."""
+
+    @abstractmethod
+    def write(self, tables: Sequence[pa.Table]) -> Written | None:
+        """Write some tables of one schema, or nothing if they have no rows."""
+
+
+@dataclass(frozen=True)
+class ArrowWriter(RowWriter):
+    """Arrow IPC files in the step's scratch folder, for sinks that the driver feeds."""
+
+    folder: str
+
+    def write(self, tables: Sequence[pa.Table]) -> Written | None:
+        """One file."""
+        rows = sum(table.num_rows for table in tables)
+        if not rows:
+            return None
+        path = f"{self.folder}/{unique_name('rows', '.arrow')}"
+        with pa.OSFile(path, "wb") as stream, pa.ipc.new_file(stream, tables[0].schema) as writer:
+            for table in tables:
+                writer.write_table(table)
+        return Written(path, rows)
+
+
+@dataclass(frozen=True)
+class ParquetWriter(RowWriter):
+    """Parquet files in the sink's own hidden staging folder, to be moved into place."""
+
+    folder: str
+    spark_schema: str
+    """The schema in Spark's own notation, so that Spark reads back its own types (intervals, for one)."""
+
+    def write(self, tables: Sequence[pa.Table]) -> Written | None:
+        """One file."""
+        rows = sum(table.num_rows for table in tables)
+        return self.write_always(tables) if rows else None
+
+    def write_always(self, tables: Sequence[pa.Table]) -> Written:
+        """One file, even if it has no rows: it still says what the columns are."""
+        path = f"{self.folder}/{unique_name('rows', '.parquet')}"
+        rows = 0
+        with pq.ParquetWriter(path, tables[0].schema, compression="zstd", store_schema=False) as writer:
+            for table in tables:
+                writer.write_table(table)
+                rows += table.num_rows
+            # Not as metadata of the Arrow schema, which is left out: Arrow's own notation would be of no use to Spark.
+            writer.add_key_value_metadata({"org.apache.spark.sql.parquet.row.metadata": self.spark_schema})
+        return Written(path, rows)
+
+
+@dataclass(frozen=True)
+class CountingWriter(RowWriter):
+    """Counts rows and drops them where they are."""
+
+    def write(self, tables: Sequence[pa.Table]) -> Written | None:
+        """No file."""
+        rows = sum(table.num_rows for table in tables)
+        return Written("", rows) if rows else None

@@ -1,0 +1,1 @@
+"""Helpers for Arrow tables and NumPy arrays that no stage owns."""

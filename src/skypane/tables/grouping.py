@@ -1,0 +1,65 @@
+"""Grouping: bring rows into the order of (something, key)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.model.groups import Groups, Int64Array
+
+_MAX_CODE = 2**62
+
+
+class Order(NamedTuple):
+    """A permutation of rows that sorts them by group, and the groups' borders in that order."""
+
+    rows: Int64Array
+    groups: Groups
+
+    def first_rows(self) -> Int64Array:
+        """One row of each group (none is empty): the representative that carries the key."""
+        return self.rows[self.groups.offsets[:-1]]
+
+
+def key_codes(table: pa.Table, keys: Sequence[str]) -> Int64Array:
+    """Small numbers that are equal exactly where all keys are equal (null equals null, as in SQL's GROUP BY)."""
+    codes = np.zeros(table.num_rows, dtype=np.int64)
+    for key in keys:
+        encoded = table.column(key).combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):  # an empty column has no chunks to combine
+            encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks else pa.array([], encoded.type)
+        if not pa.types.is_dictionary(encoded.type):
+            encoded = encoded.dictionary_encode(null_encoding="encode")
+        digits = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        size = len(encoded.dictionary) + 1
+        if len(codes) and int(codes.max()) >= _MAX_CODE // size:
+            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        codes = codes * size + digits
+    return codes
+
+
+def sort_by(major: Int64Array, minor: Int64Array) -> Order:
+    """Group rows by (major, minor), groups in that order, rows of a group in their original order."""
+    rows = len(major)
+    if rows == 0:
+        return Order(np.zeros(0, dtype=np.int64), Groups.from_sizes([]))
+    code = _single_code(major, minor)
+    # numpy sorts 16-bit integers by radix: with few panes and one key that is several times faster.
+    small = code.astype(np.uint16) if int(code.max()) < 2**16 else code
+    order = np.argsort(small, kind="stable").astype(np.int64)
+    ordered = small[order]
+    borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return Order(order, Groups(np.concatenate(([0], borders, [rows])).astype(np.int64)))
+
+
+def _single_code(major: Int64Array, minor: Int64Array) -> Int64Array:
+    major, minor = major - major.min(), minor - minor.min()
+    width = int(minor.max()) + 1
+    if int(major.max()) >= _MAX_CODE // width:
+        major = np.unique(major, return_inverse=True)[1].astype(np.int64)
+        minor = np.unique(minor, return_inverse=True)[1].astype(np.int64)
+        width = int(minor.max()) + 1
+    return major * width + minor

@@ -1,0 +1,35 @@
+"""Rows: keep some of a table, or bring them into the order of their key groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.model.columns import GROUP, PREFIX
+from skypane.model.groups import BoolArray
+
+
+def keep_rows(rows: pa.Table, mask: BoolArray) -> pa.Table:
+    """The rows where the mask is true."""
+    return rows.filter(pa.array(mask))
+
+
+def without_internal(rows: pa.Table) -> pa.Table:
+    """Only the columns that came from the source."""
+    return rows.select([name for name in rows.column_names if not name.startswith(PREFIX)])
+
+
+def sorted_by_group(table: pa.Table) -> pa.Table:
+    """Rows of one key group together, groups in order."""
+    groups = table.column(GROUP).to_numpy()
+    if (groups[1:] >= groups[:-1]).all():
+        return table
+    return table.take(pa.array(np.argsort(groups, kind="stable")))
+
+
+def rows_by_group(table: pa.Table | None) -> dict[int, int]:
+    """How many rows each key group has."""
+    if table is None:
+        return {}
+    groups, counts = np.unique(table.column(GROUP).to_numpy(), return_counts=True)
+    return dict(zip(groups.tolist(), counts.tolist(), strict=True))
