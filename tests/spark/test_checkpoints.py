@@ -176,7 +176,7 @@ def test_a_damaged_state_file_is_refused(windowed: Windowed, tmp_path: Path, inl
     run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=checkpoint, flush=False)
     forget_state_cache()
     manifest = json.loads(max((checkpoint / "manifests").glob("*.json")).read_text())["body"]["manifest"]
-    for part in manifest["state"]:
+    for part in manifest["state"]["kept"]["panes"]:
         path = checkpoint / "state" / part["file"]["name"]
         body = bytearray(path.read_bytes())
         body[len(body) // 2] ^= 1
@@ -211,7 +211,7 @@ def test_only_what_is_needed_is_kept(windowed: Windowed, checkpoint: Path) -> No
     named = set()
     for path in (checkpoint / "manifests").iterdir():
         manifest = json.loads(path.read_text())["body"]["manifest"]
-        named |= {part["file"]["name"] for part in (*manifest["state"], *manifest["past"])}
+        named |= {part["file"]["name"] for parts in manifest["state"]["kept"].values() for part in parts}
     assert {path.name for path in (checkpoint / "state").iterdir()} == named
     assert pa.ipc.open_file(next((checkpoint / "state").iterdir())).read_all().num_rows > 0
 

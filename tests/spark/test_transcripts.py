@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from skypane.api.stream import ContinuousQuery, Stream
 from skypane.testing.transcripts import Transcript, load_transcripts, outcome_of
 from tests.spark_support.streams import Outputs, read_batches, write_batches
+from tests.support.oracle import time_window
 
 pytestmark = pytest.mark.spark
 
@@ -47,11 +48,11 @@ def run(spark: SparkSession, folder: Path, transcript: Transcript, outputs: Outp
     definition = transcript.definition
     stream = Stream(read_batches(spark, folder / "in", transcript.schema), definition.time, definition.keys)
     guard = transcript.guard
-    query = ContinuousQuery(stream, definition.window, definition.query, transcript.policy).start(
+    query = ContinuousQuery(stream, time_window(definition), definition.query, transcript.policy).start(
         checkpoint=folder / "checkpoint",
         available_now=True,
         flush=flush,
-        emit=definition.emit,
+        emit=definition.emit.name,
         allowed_lateness=f"{definition.allowed_lateness_us} microseconds",
         max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",
         future_support=guard.support,

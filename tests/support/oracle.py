@@ -13,6 +13,7 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.local.preparation import prepare
 from skypane.model.columns import ID, PREFIX
+from skypane.model.windows import WindowSpec
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Answer = dict[tuple[Any, ...], list[str]]
@@ -22,11 +23,18 @@ def micros(when: datetime) -> int:
     return (when - EPOCH) // timedelta(microseconds=1)
 
 
+def time_window(definition: Definition) -> WindowSpec:
+    """The oracle knows windows of time only."""
+    assert isinstance(definition.window, WindowSpec)
+    return definition.window
+
+
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """(keys..., window start us) -> the answer's rows as sorted text."""
     rows = prepare(definition.query, definition.keys, accepted).to_pylist()
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    size, slide = definition.window.size_us, definition.window.slide_us
+    window = time_window(definition)
+    size, slide = window.size_us, window.slide_us
     for row in rows:
         time = micros(row[definition.time])
         start = time // slide * slide
@@ -46,7 +54,7 @@ def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer
     for table in tables:
         here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in table.to_pylist():
-            assert micros(row["window"]["end"]) - micros(row["window"]["start"]) == definition.window.size_us
+            assert micros(row["window"]["end"]) - micros(row["window"]["start"]) == time_window(definition).size_us
             where = (*(row[k] for k in definition.keys), micros(row["window"]["start"]))
             here[where].append(row)
         for where, group in here.items():

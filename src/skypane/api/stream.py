@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from skypane.flow.definition import Definition
+from skypane.flow.windows.emit.base import Emission
+from skypane.flow.windows.emit.names import emission
 from skypane.flow.windows.slide.choice import check_lateness, check_slide
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import Across, SourcePartitions
@@ -23,14 +25,15 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
-from skypane.scheduling.batch_plan import BatchPlanner, check_splitting
+from skypane.scheduling.batch_plan import check_splitting
+from skypane.scheduling.degrees import Degrees
 from skypane.scheduling.ranges import window_scheduling as parse_window_scheduling
 from skypane.spark.launch import launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
+from skypane.spark.settings import Settings
 from skypane.spark.sinks.base import Sink
 from skypane.spark.sinks.custom import as_sink
-from skypane.spark.stages import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -156,7 +159,7 @@ class ContinuousQuery:
         allowed_lateness: Duration = "0 seconds",
         harm_horizon: Duration | None = "auto",
         processing: str = "out_of_order",
-        emit: str = "full",
+        emit: str | Emission = "full",
         slide: str = "auto",
         degree: int | None = None,
         inline_rows: int = 100_000,
@@ -215,11 +218,10 @@ class ContinuousQuery:
                 self.policy, FutureGuard(self._max_future_us(max_future), future_support), self._sources()
             ),
             settings=Settings(
-                degree or slots,
+                Degrees(pane_degree, degree or slots),
                 inline_rows,
                 slots,
-                None if splitting == "combine" else BatchPlanner(splitting, pane_degree or slots),
-                pane_degree,
+                None if splitting == "combine" else splitting,
                 parse_window_scheduling(window_scheduling),
             ),
             name=name,
@@ -229,8 +231,8 @@ class ContinuousQuery:
             self.spec,
             self.source.time,
             self.source.keys,
-            emit=emit,
-            slide=slide,
+            emit=emission(emit),
+            sliding=slide,
             partition=self.source.partition,
             allowed_lateness_us=parse_duration_us(allowed_lateness, "allowed_lateness", zero_ok=True),
             harm_horizon_us=self._harm_horizon_us(harm_horizon, wanted=late is not None or self.policy.needs_harm),

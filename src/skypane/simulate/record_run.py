@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.model.groups import Int64Array
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 from skypane.scheduling.pane_strategy import PaneStrategy
 from skypane.simulate.partials import QueryAlgebra
 from skypane.simulate.strategies.window_strategy import WindowStrategy
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 def run_records(
     algebra: QueryAlgebra,
-    window: WindowSpec,
+    window: Panes,
     batches: Sequence[Batch],
     pane_strategy: PaneStrategy,
     window_strategy: WindowStrategy,

@@ -15,14 +15,17 @@ from pyspark.sql import DataFrame
 from skypane.flow.definition import Definition
 from skypane.flow.late.judge import warm_judge
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
+from skypane.flow.step import Flow
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import WindowWorker
 from skypane.model.columns import GROUP, ID, PREFIX
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
-from skypane.spark.driver import Output, StepDriver
+from skypane.scheduling.degrees import FixedDegrees
+from skypane.spark.driver import StepDriver
 from skypane.spark.explain import explain
 from skypane.spark.options import LaunchOptions
+from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.query import RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
@@ -78,21 +81,15 @@ def _start(
     temporary: Path | None,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    manifest = checkpoint.open(_fingerprint(definition, records), options.punctuator.start())
+    flow = Flow(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
+    manifest = checkpoint.open(_fingerprint(definition, records), flow.start())
     spark = prepared.sparkSession
-    results = Output(options.sink, WindowWorker(definition).result_schema(arrow_schema(prepared)))
-    late = Output(options.late, _late_schema(definition, records)) if options.late else None
-    quarantine = (
-        Output(options.quarantine, records.append(pa.field(REASON, pa.string()))) if options.quarantine else None
-    )
-    for output in (results, late, quarantine):
-        if output is not None:
-            output.sink.continue_from(manifest.step)
-            output.sink.identify(definition.keys)
-            output.sink.open(spark, output.schema)
-    driver = StepDriver(
-        spark, definition, options.punctuator, checkpoint, manifest, results, late, quarantine, options.settings
-    )
+    outputs = _outputs(definition, options, records, arrow_schema(prepared))
+    for output in outputs:
+        output.sink.continue_from(manifest.step)
+        output.sink.identify(definition.keys)
+        output.sink.open(spark, output.schema)
+    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings)
     idle_us = None if options.trigger is None else options.idle_timeout_us
     query = RunningQuery(
         driver,
@@ -111,6 +108,16 @@ def _start(
         writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
     query.begin((writer.queryName(options.name) if options.name else writer).start())
     return query
+
+
+def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:
+    """Each sink with the schema of its rows."""
+    quarantined = records.append(pa.field(REASON, pa.string()))
+    return Outputs(
+        Output("results", options.sink, WindowWorker(definition).result_schema(prepared)),
+        Output("late", options.late, _late_schema(definition, records)) if options.late else None,
+        Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
+    )
 
 
 def _check_places(options: LaunchOptions) -> None:
