@@ -29,5 +29,5 @@ def test_aggregates_are_combined_from_panes_where_an_answer_must_be_repeated() -
     aggregates = Definition(Aggregates.of({"total": "sum(a)"}), MANY_PANES, "ts", emit="changes")
     assert default_slide(aggregates) == "recompute"
     assert default_slide(Definition(TopK(2, "a"), MANY_PANES, "ts", emit="changes")) == "tiles"
-    with pytest.raises(OptionError, match=r"slide='tiles'.*emit='changes'.*slide='auto'"):
+    with pytest.raises(OptionError, match=r"sliding='tiles'.*emit='changes'.*sliding='auto'"):
         check_slide(Definition(aggregates.query, MANY_PANES, "ts", emit="changes", slide="tiles"))

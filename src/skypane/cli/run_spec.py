@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import skypane as sp
+from skypane.api.options import MOVED
 from skypane.lateness.policy import Lateness
 from skypane.model.errors import OptionError
 
@@ -104,8 +105,11 @@ def start(spec: Spec, spark: SparkSession) -> RunningQuery:
     across = {name: value for name, value in spec["lateness"].items() if name in _ACROSS}
     query = _query(spec["query"], _source(spec["source"], spark)).lateness(_lateness(spec["lateness"]), **across)
     run = dict(spec["run"])
-    if "slide_strategy" in run:
-        run["slide"] = run.pop("slide_strategy")
+    moved: dict[str, dict[str, Any]] = {"lateness": {}, "parallel": {}}
+    for name in [name for name in run if name in MOVED]:
+        step, now = MOVED[name]
+        moved[step][now] = run.pop(name)
+    query = query.lateness(**moved["lateness"]).parallel(**moved["parallel"])
     sinks: dict[str, Any] = {name: _sink(spec[name], name) for name in ("sink", "late", "quarantine") if spec[name]}
     sinks.setdefault("sink", sp.ConsoleSink())
     return query.start(**sinks, **run)

@@ -36,15 +36,15 @@ def _must_repeat(definition: Definition) -> bool:
 def check_slide(definition: Definition) -> None:
     """Refuse combinations that no strategy can do."""
     if definition.slide not in {"auto", *SLIDES}:
-        raise OptionError(f"slide={definition.slide!r} must be one of: auto, {', '.join(sorted(SLIDES))}.")
+        raise OptionError(f"sliding={definition.slide!r} must be one of: auto, {', '.join(sorted(SLIDES))}.")
     if definition.slide == CriticalSlide.name and definition.query.dominance is None:
-        raise OptionError(f"slide='critical' is for skyline and top-delta, not {definition.query.kind}. Use 'auto'.")
+        raise OptionError(f"sliding='critical' is for skyline and top-delta, not {definition.query.kind}. Use 'auto'.")
     if definition.emit not in {"full", "changes"}:
         raise OptionError(f"emit={definition.emit!r} must be 'full' or 'changes'.")
     if definition.slide == TilesSlide.name and _must_repeat(definition):
         raise OptionError(
-            "slide='tiles' may round an answer otherwise when it is compared with the next one, so for aggregates it "
-            "does not go with emit='changes'. Use slide='auto'."
+            "sliding='tiles' may round an answer otherwise when it is compared with the next one, so for aggregates it "
+            "does not go with emit='changes'. Use sliding='auto'."
         )
 
 
@@ -54,7 +54,7 @@ def check_lateness(definition: Definition) -> None:
         raise OptionError(f"processing={definition.processing!r} must be 'out_of_order' or 'in_order'.")
     if definition.allowed_lateness_us and definition.emit == "changes":
         raise OptionError(
-            "allowed_lateness= corrects whole answers, but emit='changes' emits differences. Use emit='full'."
+            "lateness(allowed=...) corrects whole answers, but emit='changes' emits differences. Use emit='full'."
         )
 
 
