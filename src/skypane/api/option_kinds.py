@@ -22,6 +22,11 @@ class Kind(ABC):
 
     @property
     @abstractmethod
+    def example(self) -> object:
+        """A value, for the sample file."""
+
+    @property
+    @abstractmethod
     def allowed(self) -> str:
         """In words, for the documentation."""
 
@@ -39,13 +44,18 @@ class Kind(ABC):
 class Text(Kind):
     """Any text but an empty one."""
 
-    example: str
+    like: str
     metavar: ClassVar[str] = "TEXT"
+
+    @property
+    def example(self) -> object:
+        """One of them."""
+        return self.like
 
     @property
     def allowed(self) -> str:
         """An example."""
-        return f"text such as '{self.example}'"
+        return f"text such as '{self.like}'"
 
     def check(self, what: str, value: object) -> None:
         """A text."""
@@ -60,6 +70,11 @@ class Choice(Kind):
     names: tuple[str, ...]
     objects: bool = False
     metavar: ClassVar[str] = "NAME"
+
+    @property
+    def example(self) -> object:
+        """One of them."""
+        return self.names[0]
 
     @property
     def allowed(self) -> str:
@@ -81,17 +96,21 @@ class Length(Kind):
     metavar: ClassVar[str] = "DURATION"
 
     @property
+    def example(self) -> object:
+        """One of them."""
+        return "5 seconds"
+
+    @property
     def allowed(self) -> str:
-        """An example, and what else."""
-        least = "a duration such as '200 ms' or '5 seconds'" + (", or zero" if self.zero else "")
-        return ", or ".join([least, *self.words])
+        """What else than a duration."""
+        return ", ".join(["a duration", *(["zero"] if self.zero else []), *self.words])
 
     def check(self, what: str, value: object) -> None:
         """A duration that can be parsed."""
         if value in self.words:
             return
         if not isinstance(value, str | timedelta):
-            raise OptionError(f"{what}={value!r} must be {self.allowed}.")
+            raise OptionError(f"{what}={value!r} must be {self.allowed}; durations are text such as '200 ms'.")
         parse_duration_us(value, what, zero_ok=self.zero)
 
 
@@ -102,6 +121,11 @@ class Whole(Kind):
     low: int
     high: int | None = None
     metavar: ClassVar[str] = "NUMBER"
+
+    @property
+    def example(self) -> object:
+        """One of them."""
+        return max(self.low, 10)
 
     @property
     def allowed(self) -> str:
@@ -129,6 +153,11 @@ class Share(Kind):
     metavar: ClassVar[str] = "SHARE"
 
     @property
+    def example(self) -> object:
+        """One of them."""
+        return 0.01
+
+    @property
     def allowed(self) -> str:
         """The range."""
         return "a share between 0 and 1, e.g. 0.01 (on the command line also 1%)"
@@ -153,6 +182,11 @@ class Flag(Kind):
     metavar: ClassVar[str] = ""
 
     @property
+    def example(self) -> object:
+        """One of them."""
+        return True
+
+    @property
     def allowed(self) -> str:
         """Both."""
         return "true or false"
@@ -167,8 +201,14 @@ class Flag(Kind):
 class Names(Kind):
     """A name, or several."""
 
+    like: str = "name"
     metavar: ClassVar[str] = "NAME"
     repeated: ClassVar[bool] = True
+
+    @property
+    def example(self) -> object:
+        """One of them."""
+        return [self.like]
 
     @property
     def allowed(self) -> str:
@@ -186,15 +226,21 @@ class Names(Kind):
 class Pairs(Kind):
     """Names with values."""
 
+    like: tuple[str, str] = ("name", "value")
     texts: bool = False
     """Whether values have to be text; else numbers and truth values will do, too."""
     metavar: ClassVar[str] = "NAME=VALUE"
     repeated: ClassVar[bool] = True
 
     @property
+    def example(self) -> object:
+        """One of them."""
+        return dict([self.like])
+
+    @property
     def allowed(self) -> str:
         """How it is written."""
-        return 'a table such as {name = "value"}'
+        return f"a table such as {{{self.like[0]} = '{self.like[1]}'}}"
 
     def check(self, what: str, value: object) -> None:
         """A table of plain values."""

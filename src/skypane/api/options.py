@@ -48,6 +48,8 @@ class Option:
     """Whether ``None`` says something else than the default; in text it is written ``none``."""
     flag: str | None = ""
     """On the command line: by its own name unless there is another, ``None`` if it is part of another option."""
+    value: str = ""
+    """How a value is written on the command line, if not as its kind is."""
     of_policy: bool = False
     """Whether it belongs to the lateness policy rather than to all of them."""
 
@@ -57,9 +59,14 @@ class Option:
         return None if self.flag is None else f"--{self.flag or self.name.replace('_', '-')}"
 
     @property
+    def meaning(self) -> str:
+        """What it is for, and what there is to choose from."""
+        return f"{self.help} One of {self.kind.allowed}." if isinstance(self.kind, Choice) else self.help
+
+    @property
     def allowed(self) -> str:
         """What a value may be, in words."""
-        return self.kind.allowed + (", or none" if self.none else "")
+        return self.kind.allowed + (", none" if self.none else "")
 
     def check(self, value: object, what: str | None = None) -> None:
         """Raise an :class:`OptionError` unless the value can be meant."""
@@ -68,12 +75,13 @@ class Option:
         self.kind.check(what or self.name, value)
 
 
-def _sink(section: str, default: str | None) -> tuple[Option, ...]:
-    help_text = f"{SECTIONS[section].capitalize()}: console, discard, or a format with a path, FORMAT:PATH."
+def _sink(section: str, where: str, default: str | None) -> tuple[Option, ...]:
+    help_text = "console, discard, parquet, or another format that Spark can write."
+    options = Pairs(("mergeSchema", "true"))
     return (
-        Option(section, "format", Text("parquet"), help_text, default, flag=section),
-        Option(section, "path", Text("out"), "The folder, or whatever path the format has.", flag=None),
-        Option(section, "options", Pairs(), "Options of Spark's writer of that format.", flag=f"{section}-option"),
+        Option(section, "format", Text("parquet"), help_text, default, flag=section, value="FORMAT:PATH"),
+        Option(section, "path", Text(where), "The folder, or whatever path the format has.", flag=None),
+        Option(section, "options", options, "Options of Spark's writer of that format.", flag=f"{section}-option"),
     )
 
 
@@ -88,28 +96,34 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option("source", "path", Text("records"), "The path of a file source."),
     Option("source", "schema", Text("ts timestamp, price double"), "The columns of a file source, as in SQL."),
-    Option("source", "options", Pairs(), "Options of the source.", flag="source-option"),
+    Option("source", "options", Pairs(("maxFilesPerTrigger", "1")), "Options of the source.", flag="source-option"),
     Option(
         "query", "type", Choice(("skyline", "top_delta", "top_k", "aggregate")), "What to ask of a window.", needed=True
     ),
     Option("query", "time", Text("ts"), "The column with the event time.", needed=True),
-    Option("query", "key", Names(), "Key columns: each key has its own answers."),
+    Option("query", "key", Names("city"), "Key columns: each key has its own answers."),
     Option("query", "partition", Text("sensor"), "The column that names a record's partition of the source."),
     Option("query", "window", Length(), "The length of the windows.", needed=True),
     Option("query", "slide", Length(), "How often a window starts; without it windows tumble."),
-    Option("query", "minimize", Names(), "skyline, top_delta: attributes of which less is better."),
-    Option("query", "maximize", Names(), "skyline, top_delta: attributes of which more is better."),
+    Option("query", "minimize", Names("price"), "skyline, top_delta: attributes of which less is better."),
+    Option("query", "maximize", Names("rating"), "skyline, top_delta: attributes of which more is better."),
     Option("query", "delta", Whole(1), "top_delta: how many records."),
     Option("query", "k", Whole(1), "top_k: how many records."),
     Option("query", "score", Text("price / rating"), "top_k: a SQL expression, more is better."),
-    Option("query", "aggregate", Pairs(texts=True), "aggregate: name=function(expression), e.g. p='mean(price)'."),
+    Option(
+        "query",
+        "aggregate",
+        Pairs(("p", "mean(price)"), texts=True),
+        "aggregate: names and functions of SQL expressions.",
+    ),
     Option(
         "lateness",
         "policy",
         Choice(tuple(POLICIES), objects=True),
-        "How long to wait. On the command line also with its main setting: fixed_delay:5s, drop_ratio:1%, harm:0.1%.",
+        "Who decides it.",
         "kslack",
         flag="lateness",
+        value="NAME:SETTING",
     ),
     Option("lateness", "delay", Length(zero=True), "fixed_delay: how long to wait.", of_policy=True),
     Option("lateness", "target", Share(), "drop_ratio, harm: the share that may be lost.", of_policy=True),
@@ -150,7 +164,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "lateness",
         "harm_horizon",
         Length(zero=True, words=("auto",)),
-        "How long after its pane was sealed a late record is still judged; auto: ten windows where anybody asks.",
+        "How long after its pane was sealed a late record is judged; auto: ten windows, if anybody asks.",
         "auto",
         none=True,
     ),
@@ -166,12 +180,12 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "parallel",
         "processing",
         Choice(("out_of_order", "in_order")),
-        "in_order buffers records until their pane is sealed, for comparison.",
+        "in_order: buffer records until their pane is sealed.",
         "out_of_order",
     ),
-    *_sink("sink", "console"),
-    *_sink("late", None),
-    *_sink("quarantine", None),
+    *_sink("sink", "out", "console"),
+    *_sink("late", "late", None),
+    *_sink("quarantine", "quarantine", None),
     Option("run", "checkpoint", Text("checkpoint"), "The folder from which the query restarts where it was."),
     Option("run", "trigger", Length(zero=True), "How often to take a step.", "500 milliseconds"),
     Option("run", "available_now", Flag(), "Process what the source has, then end.", default=False),

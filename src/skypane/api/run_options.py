@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 
 from skypane.api.by_name import as_emission
 from skypane.api.options import SINKS, check
-from skypane.lateness.punctuator import Punctuator
-from skypane.model.durations import Duration, parse_duration_us
-from skypane.spark.options import LaunchOptions
-from skypane.spark.sinks.base import Sink
-from skypane.spark.sinks.custom import as_sink
-from skypane.spark.stages import Settings
+from skypane.model.durations import Duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from skypane.spark.sinks.base import Sink
 
     SinkLike = Sink | Callable[[DataFrame, int], object]
 
@@ -41,18 +38,3 @@ class RunOptions:
         given = {name: value for name, value in vars(self).items() if name not in SINKS}
         check("run", {**given, "checkpoint": None if self.checkpoint is None else os.fspath(self.checkpoint)})
         as_emission(self.emit)
-
-    def for_launch(self, punctuator: Punctuator, settings: Settings) -> LaunchOptions:
-        """As the launch wants them."""
-        return LaunchOptions(
-            checkpoint=self.checkpoint,
-            sink=as_sink(self.sink, "sink"),
-            late=None if self.late is None else as_sink(self.late, "late"),
-            quarantine=None if self.quarantine is None else as_sink(self.quarantine, "quarantine"),
-            trigger=None if self.available_now else self.trigger,
-            flush=self.flush,
-            idle_timeout_us=None if self.idle_timeout is None else parse_duration_us(self.idle_timeout, "idle_timeout"),
-            punctuator=punctuator,
-            settings=settings,
-            name=self.name,
-        )

@@ -17,7 +17,8 @@ from skypane.flow.definition import Definition
 from skypane.flow.windows.slide.choice import check_lateness, check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
-from skypane.model.durations import Duration
+from skypane.lateness.punctuator import Punctuator
+from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
@@ -26,9 +27,12 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
-from skypane.spark.launch import launch
+from skypane.spark.explain import explain
+from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
+from skypane.spark.sinks.custom import as_sink
+from skypane.spark.stages import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -223,8 +227,12 @@ class ContinuousQuery:
         run = RunOptions(
             sink, checkpoint, late, quarantine, trigger, available_now, flush, idle_timeout, emit=emit, name=name
         )
-        slots = int(self.source.df.sparkSession.sparkContext.defaultParallelism)
-        return launch(self.source.df, *self.plan(run, slots))
+        return launch(self.source.df, *self.plan(run, self._slots))
+
+    def check(self, run: RunOptions) -> str:
+        """What :meth:`start` would do, in words, or raise what it would raise about the records; nothing is started."""
+        definition, options = self.plan(run, self._slots)
+        return explain(check_query(self.source.df, definition, options).definition, options)
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""
@@ -243,7 +251,28 @@ class ContinuousQuery:
         check_slide(definition)
         check_lateness(definition)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
-        return definition, run.for_launch(punctuator, self.parallelism.settings(slots))
+        return definition, _launch_options(run, punctuator, self.parallelism.settings(slots))
+
+    @property
+    def _slots(self) -> int:
+        """How many tasks Spark runs at a time."""
+        return int(self.source.df.sparkSession.sparkContext.defaultParallelism)
+
+
+def _launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings) -> LaunchOptions:
+    idle_us = None if run.idle_timeout is None else parse_duration_us(run.idle_timeout, "idle_timeout")
+    return LaunchOptions(
+        checkpoint=run.checkpoint,
+        sink=as_sink(run.sink, "sink"),
+        late=None if run.late is None else as_sink(run.late, "late"),
+        quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
+        trigger=None if run.available_now else run.trigger,
+        flush=run.flush,
+        idle_timeout_us=idle_us,
+        punctuator=punctuator,
+        settings=settings,
+        name=run.name,
+    )
 
 
 def _given(**options: object) -> dict[str, Any]:
