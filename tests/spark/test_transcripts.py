@@ -48,14 +48,17 @@ def run(spark: SparkSession, folder: Path, transcript: Transcript, outputs: Outp
     definition = transcript.definition
     stream = Stream(read_batches(spark, folder / "in", transcript.schema), definition.time, definition.keys)
     guard = transcript.guard
-    query = ContinuousQuery(stream, time_window(definition), definition.query, transcript.policy).start(
+    question = ContinuousQuery(stream, time_window(definition), definition.query).lateness(
+        transcript.policy,
+        allowed=f"{definition.allowed_lateness_us} microseconds",
+        max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",
+        future_support=guard.support,
+    )
+    query = question.start(
         checkpoint=folder / "checkpoint",
         available_now=True,
         flush=flush,
-        emit=definition.emit.name,
-        allowed_lateness=f"{definition.allowed_lateness_us} microseconds",
-        max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",
-        future_support=guard.support,
+        emit=definition.emit,
         **outputs.options(),
     )
     query.await_termination()

@@ -180,7 +180,7 @@ def check_run(
     """The answers are the oracle's over accepted records; the fates are the pure engine's; the ledger adds up."""
     definition = definition_of(query)
     assert_answers(spark, definition, batches, outputs)
-    assert_fates(definition, query.policy, batches, outputs)
+    assert_fates(definition, query.waiting.policy, batches, outputs)
     delivered = sum(batch.num_rows for batch in batches)
     assert metrics.delivered == delivered
     assert metrics.ledger.accepted == delivered - len(outputs.lost())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,17 @@ from skypane.spark.sinks.parquet import ParquetSink
 from skypane.spark.store.checkpoint import Checkpoint, local_path
 
 
-def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
-    """Check the query against the records, open checkpoint and sinks, start."""
+@dataclass(frozen=True)
+class CheckedQuery:
+    """A query that fits its records."""
+
+    prepared: DataFrame
+    records: pa.Schema
+    definition: Definition
+
+
+def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -> CheckedQuery:
+    """Check the query against the records; nothing is started, no folder is touched."""
     if not df.isStreaming:
         raise OptionError(
             "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
@@ -50,7 +59,13 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     prepared = with_computed_columns(normalised_keys(df, definition.keys), definition.query, definition.keys)
     seen_by_workers = arrow_schema(prepared)
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
-    definition = replace(definition, time_zone=records.field(definition.time).type.tz)
+    return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
+
+
+def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
+    """Check the query against the records, open checkpoint and sinks, start."""
+    checked = check_query(df, definition, options)
+    prepared, records, definition = checked.prepared, checked.records, checked.definition
     definition.query.warm_up()
     slide_for(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:

@@ -59,9 +59,15 @@ class Checkpoint:
         self._manifests = folder / "manifests"
         self._scratch = folder / "scratch"
         self._intent = folder / "intent.json"
-        for path in (self.state, self._manifests, self._scratch):
-            path.mkdir(parents=True, exist_ok=True)
-        self._lock = (folder / "lock").open("w")
+        try:
+            for path in (self.state, self._manifests, self._scratch):
+                path.mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / "lock").open("w")
+        except OSError as error:
+            raise CheckpointError(
+                f"The checkpoint folder {folder} cannot be made or written: {error.strerror}. Name another folder, or "
+                "make this one writable."
+            ) from error
 
     def open(self, fingerprint: Mapping[str, Any], start: SparkState) -> Manifest:
         """Lock the folder, check that the query is the same, and return where to continue."""

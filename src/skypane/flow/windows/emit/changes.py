@@ -33,7 +33,7 @@ class Changes(Emission):
         """Answers that are corrected later have no next window to be compared with."""
         if definition.allowed_lateness_us:
             raise OptionError(
-                "allowed_lateness= corrects whole answers, but emit='changes' emits differences. Use emit='full'."
+                "lateness(allowed=...) corrects whole answers, but emit='changes' emits differences. Use emit='full'."
             )
 
     def check_answers(self, answers: pa.Schema, slide: Slide) -> None:
