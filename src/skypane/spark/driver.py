@@ -14,19 +14,16 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.flow.step import Flow, Stepped, finish, has_open_windows, step
+from skypane.flow.step import Flow, finish, has_open_windows, step
 from skypane.model.errors import CheckpointError
-from skypane.spark.metrics import MetricsLog, step_metrics
+from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
 from skypane.spark.settings import Settings
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.checkpoint import Checkpoint, Intent
 from skypane.spark.store.failpoints import reach
-from skypane.spark.store.manifest import Manifest, SparkState, StepKind, StoredPart
-from skypane.spark.store.writers import Written
-
-SparkStepped = Stepped[Written, StoredPart]
+from skypane.spark.store.manifest import Manifest, SparkState, StepKind
 
 
 class StepDriver:
