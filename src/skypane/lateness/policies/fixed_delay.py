@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skypane.lateness.policy import Lateness, Observation, PolicyState
+from skypane.lateness.policy import Lateness, Observation, PolicyState, auto_slack_us
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
+from skypane.model.windows import WindowSpec
 
 
 @dataclass(frozen=True)
@@ -35,3 +36,7 @@ class FixedDelay(Lateness):
         """The delay."""
         del state
         return parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)
+
+    def reach_us(self, window: WindowSpec) -> int | None:
+        """Long enough for any stream that the delay was chosen for."""
+        return max(self.slack_us({}), auto_slack_us(window))
