@@ -10,7 +10,7 @@ from typing import Any
 from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
 from skypane.model.errors import OptionError
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 
 PolicyState = Mapping[str, Any]
 """What a policy remembers from step to step: plain JSON, stored in the manifest."""
@@ -76,14 +76,14 @@ class Lateness(ABC):
     def slack_us(self, state: PolicyState) -> int:
         """How far the punctuation stays behind the front."""
 
-    def for_window(self, window: WindowSpec) -> Lateness:
+    def for_window(self, panes: Panes) -> Lateness:
         """The same policy with what it leaves to the windows filled in: ``max_slack="auto"``."""
-        del window
+        del panes
         return self
 
-    def reach_us(self, window: WindowSpec) -> int | None:
+    def most_slack_us(self, panes: Panes) -> int | None:
         """The most slack there can be. A pane that was over for longer is lost anyway, so its records teach nothing."""
-        return auto_slack_us(window)
+        return auto_slack_us(panes)
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class SlackBounds:
             raise OptionError(f"{policy}(initial_slack={initial_slack!r}) is longer than max_slack={max_slack!r}.")
         return cls(initial, most, max_slack == AUTO)
 
-    def reach_us(self, window: WindowSpec) -> int | None:
+    def most_slack_us(self, panes: Panes) -> int | None:
         """The most slack there can be."""
-        return max(self.initial_us, auto_slack_us(window)) if self.auto else self.most_us
+        return max(self.initial_us, auto_slack_us(panes)) if self.auto else self.most_us
 
     def clip_us(self, slack_us: int) -> int:
         """Within the bound."""
@@ -121,14 +121,14 @@ class SlackBounds:
         return {"initial slack": format_duration_us(self.initial_us), "max slack": auto if self.auto else most}
 
 
-def auto_slack_us(window: WindowSpec) -> int:
+def auto_slack_us(panes: Panes) -> int:
     """``max_slack="auto"``: ten windows, at least a minute."""
-    return max(_AUTO_LEAST_US, _AUTO_WINDOWS * max(window.size_us, window.slide_us))
+    return max(_AUTO_LEAST_US, _AUTO_WINDOWS * panes.reach_us)
 
 
-def slack_warning(window: WindowSpec, slack_us: int) -> str | None:
+def slack_warning(panes: Panes, slack_us: int) -> str | None:
     """What to tell the user if answers wait for several windows' length; ``None`` if they do not."""
-    if slack_us <= _LONG_WINDOWS * max(window.size_us, window.slide_us):
+    if slack_us <= _LONG_WINDOWS * panes.reach_us:
         return None
     return (
         f"answers wait {format_duration_us(slack_us // 1000 * 1000)} for late records, more than {_LONG_WINDOWS} "

@@ -19,7 +19,7 @@ from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.lateness.policy import AUTO, Lateness, Observation, PolicyState, SlackBounds
 from skypane.model.durations import Duration
 from skypane.model.errors import OptionError
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 
 _MEMORY_LOSSES = 200
 """Remember as many records as have this many losses at the target: enough to tell the share to about 7 %."""
@@ -55,14 +55,14 @@ class ControlledSlack(Lateness):
     def _bounds(self) -> SlackBounds:
         return SlackBounds.parse(type(self).__name__, self.initial_slack, self.max_slack)
 
-    def for_window(self, window: WindowSpec) -> ControlledSlack:
+    def for_window(self, panes: Panes) -> ControlledSlack:
         """With a bound."""
-        reach_us = self.reach_us(window)
-        return self if reach_us is None else replace(self, max_slack=timedelta(microseconds=reach_us))
+        most_us = self.most_slack_us(panes)
+        return self if most_us is None else replace(self, max_slack=timedelta(microseconds=most_us))
 
-    def reach_us(self, window: WindowSpec) -> int | None:
+    def most_slack_us(self, panes: Panes) -> int | None:
         """The bound of the slack."""
-        return self._bounds.reach_us(window)
+        return self._bounds.most_slack_us(panes)
 
     @abstractmethod
     def losses(self, seen: Observation) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from skypane.lateness.policy import Lateness, Observation, PolicyState, auto_slack_us
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,6 @@ class FixedDelay(Lateness):
         del state
         return parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)
 
-    def reach_us(self, window: WindowSpec) -> int | None:
+    def most_slack_us(self, panes: Panes) -> int | None:
         """Long enough for any stream that the delay was chosen for."""
-        return max(self.slack_us({}), auto_slack_us(window))
+        return max(self.slack_us({}), auto_slack_us(panes))

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from skypane.lateness.policy import AUTO, Lateness, Observation, PolicyState, SlackBounds
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 
 _PERIODS = 8
 """The memory is forgotten in so many parts, the oldest first."""
@@ -46,14 +46,14 @@ class KSlack(Lateness):
             **({} if self._memory_us is None else {"memory": format_duration_us(self._memory_us)}),
         }
 
-    def for_window(self, window: WindowSpec) -> KSlack:
+    def for_window(self, panes: Panes) -> KSlack:
         """With a bound."""
-        reach_us = self.reach_us(window)
-        return self if reach_us is None else replace(self, max_slack=timedelta(microseconds=reach_us))
+        most_us = self.most_slack_us(panes)
+        return self if most_us is None else replace(self, max_slack=timedelta(microseconds=most_us))
 
-    def reach_us(self, window: WindowSpec) -> int | None:
+    def most_slack_us(self, panes: Panes) -> int | None:
         """The bound of the slack."""
-        return self._bounds.reach_us(window)
+        return self._bounds.most_slack_us(panes)
 
     def initial(self) -> PolicyState:
         """The initial slack."""
