@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
@@ -20,6 +20,13 @@ class Punctuator:
     guard: FutureGuard
     sources: SourcePartitions | None = None
     """Set where source partitions are told apart."""
+
+    def for_panes(self, panes: Panes) -> Punctuator:
+        """With everything that the windows decide about waiting filled in."""
+        policy, sources = self.policy.for_window(panes), self.sources
+        if sources is not None:
+            sources = replace(sources, support=self.guard.support, reach_us=policy.most_slack_us(panes))
+        return replace(self, policy=policy, sources=sources)
 
     def start(self) -> Progress:
         """Before the first record."""
