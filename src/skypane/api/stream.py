@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from skypane.api.by_name import as_policy
 from skypane.api.options import says_what_moved
@@ -125,6 +125,7 @@ class ContinuousQuery:
         allowed: Duration | EllipsisType = ...,
         max_future: Duration | EllipsisType | None = ...,
         future_support: int | EllipsisType = ...,
+        clock_tolerance: Duration | EllipsisType = ...,
         harm_horizon: Duration | EllipsisType | None = ...,
     ) -> ContinuousQuery:
         """How long to wait for late records; what is left out stays as it was.
@@ -137,9 +138,10 @@ class ContinuousQuery:
         allowed: a late record still corrects the answers of its windows for so long after they were given (0 seconds).
             Results get a column ``revision``: 0, then 1, 2, ... for corrected answers; sinks replace the answer of the
             same key and window.
-        max_future: how far ahead of the stream a single record may be dated; what is further is quarantined unless
-            ``future_support`` (5) records agree. By default an hour or ten windows, whichever is longer; ``None`` for
-            no limit.
+        max_future, future_support: a record further ahead of the stream than ``max_future``, of which there are fewer
+            than ``future_support`` (5), is held until later records confirm or contradict it, then accepted or
+            quarantined. By default an hour or ten windows, whichever is longer; ``None`` believes every time.
+        clock_tolerance: a record further ahead of the clock than this (1 second) is held until the clock reaches it.
         harm_horizon: how long after its pane was sealed a late record is still judged: would it have changed an answer?
             By default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
         """
@@ -155,6 +157,7 @@ class ContinuousQuery:
             allowed=allowed,
             max_future=max_future,
             future_support=future_support,
+            clock_tolerance=clock_tolerance,
             harm_horizon=harm_horizon,
         )
         return replace(self, waiting=replace(self.waiting, **given))
@@ -207,7 +210,7 @@ class ContinuousQuery:
         quarantine: SinkLike | None = None,
         trigger: str = "500 milliseconds",
         available_now: bool = False,
-        flush: bool = True,
+        flush: bool | Literal["auto"] = "auto",
         idle_timeout: Duration | None = "1 minute",
         emit: str | Emission = "full",
         name: str | None = None,
@@ -218,9 +221,12 @@ class ContinuousQuery:
             ``sp.MemorySink(name)``, ``sp.ConsoleSink()``, ``sp.FormatSink(format, ...)`` or a function of
             (DataFrame, batch_id). Late and quarantined records are counted in any case.
         checkpoint: a folder from which the query restarts exactly where it was; without one it cannot be restarted.
-        trigger: how often to take a step. ``available_now=True``: process everything the source has, then close and
-            emit the windows that are still open (``flush=False`` keeps them open for the next run), and end.
-        idle_timeout: when no record has come for so long, emit the open windows; ``None`` waits for ever.
+        trigger: how often to take a step. ``available_now=True``: process everything the source has, and end.
+        flush: at the end of ``available_now``, which windows to close and emit. ``"auto"``: those that have ended by
+            the clock, less the slack, so all of a backfill, and not the hour that is still running. ``True``: all;
+            records that come for them in a later run are late. ``False``: none; the next run continues with them.
+        idle_timeout: when no record has come for so long, emit the windows that would have ended by now, had the
+            stream gone on; ``None`` waits for ever.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
             previous window's answer of the key into this one: far fewer rows where windows overlap.
         name: what Spark calls the query.
@@ -268,7 +274,7 @@ def _launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings)
         late=None if run.late is None else as_sink(run.late, "late"),
         quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
         trigger=None if run.available_now else run.trigger,
-        flush=run.flush,
+        ending=run.ending,
         idle_timeout_us=idle_us,
         punctuator=punctuator,
         settings=settings,

@@ -76,7 +76,7 @@ class ProgressPanel:
         return [
             ("running", f"{elapsed:.0f} s, {metrics.steps} steps, the last took {last.total_ms:.0f} ms"),
             ("records/s", f"{_rate(metrics.recent):,.0f}   ({ledger.delivered:,} so far)"),
-            ("fate", f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined"),
+            ("fate", _fate(metrics)),
             (
                 "open panes",
                 f"{last.open_panes:,}   ({last.state_rows:,} rows, {last.state_bytes / 1e6:.1f} MB of state)",
@@ -84,6 +84,7 @@ class ProgressPanel:
             ("stages", _means(metrics.recent, _BUSY)),
             ("panes", _means(metrics.recent, _SPLIT)),
             ("punctuation", self._punctuation(last)),
+            *([("warning", last.slack_warning)] if last.slack_warning else []),
             ("windows", f"{metrics.windows:,} answered{_latency(metrics.recent)}"),
             ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
         ]
@@ -118,6 +119,13 @@ def watching(console: Console, panel: ProgressPanel) -> Iterator[None]:
     finally:
         done.set()
         reporter.join()
+
+
+def _fate(metrics: Metrics) -> str:
+    """What became of the records."""
+    ledger = metrics.ledger
+    held = f", {ledger.held:,} held" if ledger.held else ""
+    return f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined{held}"
 
 
 def _late(metrics: Metrics) -> str:

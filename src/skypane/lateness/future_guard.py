@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skypane.model.durations import format_duration_us
 from skypane.model.errors import OptionError
 from skypane.model.groups import Int64Array
 
@@ -46,6 +47,16 @@ class FutureGuard:
     def __post_init__(self) -> None:
         if self.support < 1:
             raise OptionError(f"future_support={self.support} must be 1 or more.")
+
+    def describe(self) -> str:
+        """For explanations."""
+        if self.max_future_us is None:
+            return "every one is believed"
+        ahead, future = format_duration_us(self.tolerance_us), format_duration_us(self.max_future_us)
+        return (
+            f"held, until others or the clock confirm them, if more than {ahead} ahead of the clock, or {future} ahead "
+            f"of the stream and fewer than {self.support}"
+        )
 
     @property
     def contradictions(self) -> int:

@@ -96,7 +96,7 @@ def _start(
     temporary: Path | None,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    flow = Flow(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
+    flow = Flow.of(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
     manifest = checkpoint.open(_fingerprint(definition, records), flow.start())
     spark = prepared.sparkSession
     outputs = _outputs(definition, options, records, arrow_schema(prepared))
@@ -110,7 +110,7 @@ def _start(
         driver,
         checkpoint,
         explain(definition, options),
-        flush=options.flush and options.trigger is None,
+        ending=options.ending if options.trigger is None else None,
         idle_timeout_s=None if idle_us is None else idle_us / 1e6,
         temporary=temporary,
     )

@@ -11,8 +11,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane.lateness.suspects import Ending
 from skypane.model.errors import SkypaneError
 from skypane.spark.driver import StepDriver
+from skypane.spark.ending import ran_to_the_end
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
 
@@ -32,14 +34,14 @@ class RunningQuery:
         checkpoint: Checkpoint,
         explanation: str,
         *,
-        flush: bool,
+        ending: Ending | None,
         idle_timeout_s: float | None,
         temporary: Path | None,
     ) -> None:
         self._driver = driver
         self._checkpoint = checkpoint
         self._explanation = explanation
-        self._flush = flush
+        self._ending = ending
         self._idle_timeout_s = idle_timeout_s
         self._temporary = temporary
         self._spark_query: StreamingQuery | None = None
@@ -135,8 +137,8 @@ class RunningQuery:
             # A batch may have come while this thread waited for the lock.
             if not self._is_idle():
                 return
-            if self._driver.has_open_windows() and not self._checkpoint.pending_batch():
-                self._driver.finish("idle")
+            if not self._checkpoint.pending_batch():
+                self._driver.finish("idle", "idle")
             self._last_activity = time.monotonic()
 
     def _is_idle(self) -> bool:
@@ -149,9 +151,9 @@ class RunningQuery:
             return
         if error is not None:
             self._failure = self._failure or readable(error)
-        elif self._flush and self._failure is None:
+        elif self._ending is not None and self._failure is None and ran_to_the_end(query, self._checkpoint):
             with self._lock:
-                self._driver.finish("flush")
+                self._driver.finish("flush", self._ending)
 
 
 def readable(error: BaseException) -> BaseException:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
+from skypane.lateness.suspects import Ending
 from skypane.model.errors import CheckpointError, OptionError
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.files import read_json, write_json
@@ -43,9 +44,10 @@ def local_path(path: str | os.PathLike[str], option: str) -> Path:
 
 
 class Intent(NamedTuple):
-    """A step that the clock decided, and when."""
+    """A step that the clock decided, what it is to close, and when."""
 
     kind: StepKind
+    ending: Ending
     now_us: int
 
 
@@ -104,7 +106,9 @@ class Checkpoint:
             return None
         intent = read_json(self._intent, _REMEDY)
         self._check_version(intent, self._intent)
-        return Intent(intent["kind"], intent["now_us"]) if intent["step"] == manifest.step + 1 else None
+        if intent["step"] != manifest.step + 1:
+            return None
+        return Intent(intent["kind"], intent["ending"], intent["now_us"])
 
     def pending_batch(self) -> bool:
         """Whether Spark will repeat a batch that it planned but did not commit."""
