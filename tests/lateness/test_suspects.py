@@ -201,13 +201,38 @@ def test_in_a_live_stream_a_record_after_a_pause_is_believed_at_once() -> None:
     assert fates.t_max_us == NOW_US - SECOND_US
 
 
-def test_a_time_ahead_of_the_clock_waits_for_the_clock() -> None:
+@pytest.mark.parametrize("lag_s", [0, 3])
+def test_a_time_ahead_of_the_clock_waits_for_the_clock_and_the_stream(lag_s: int) -> None:
     fates, ahead = Fates(), NOW_US + 10 * SECOND_US
     for second in range(20):
         now = NOW_US + second * SECOND_US
-        fates.feed([now - i * 1000 for i in range(200)] + [ahead] * (second == 0), now_us=now)
-        assert (ahead in fates.accepted) == (second >= 9)  # a second of tolerance
+        newest = now - lag_s * SECOND_US
+        fates.feed([newest - i * 1000 for i in range(200)] + [ahead] * (second == 0), now_us=now)
+        assert fates.t_max_us == newest
+        assert (ahead in fates.accepted) == (newest >= ahead)
     assert not fates.refused
+
+
+def test_a_time_ahead_of_the_clock_is_believed_in_a_pause_once_the_clock_has_reached_it() -> None:
+    fates, ahead = Fates(), NOW_US + 10 * SECOND_US
+    fates.feed([NOW_US - i * 1000 for i in range(200)])
+    fates.feed([NOW_US, ahead])
+    fates.end("idle", NOW_US + 5 * SECOND_US)
+    assert ahead not in fates.accepted
+    fates.end("idle", NOW_US + 9 * SECOND_US)
+    assert fates.t_max_us == ahead
+
+
+@pytest.mark.parametrize("poison", [2 * HOUR_US, 2 * HOUR_US + 1, 25 * HOUR_US])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_the_stream_coming_near_a_wrong_time_does_not_make_it_right(poison: int, rows: int) -> None:
+    plain, poisoned = Fates(), Fates()
+    for number, batch in enumerate(batches(count=60, rows=rows, step=HOUR_US // 6 // rows)):
+        plain.feed(batch)
+        poisoned.feed(batch + [LAST_YEAR_US + poison] * (number == 2))
+        assert plain.t_max_us == poisoned.t_max_us
+    poisoned.end("all")
+    assert sorted([*poisoned.accepted, *poisoned.refused]) == sorted([*plain.accepted, LAST_YEAR_US + poison])
 
 
 def test_a_time_a_day_ahead_of_the_clock_is_refused() -> None:

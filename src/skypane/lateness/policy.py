@@ -59,6 +59,8 @@ class Lateness(ABC):
 
     needs_harm = False
     """Whether late records have to be judged for this policy."""
+    adapts = True
+    """Whether the slack follows the records, and so may surprise."""
 
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
@@ -126,9 +128,9 @@ def auto_slack_us(panes: Panes) -> int:
     return max(_AUTO_LEAST_US, _AUTO_WINDOWS * panes.reach_us)
 
 
-def slack_warning(panes: Panes, slack_us: int) -> str | None:
-    """What to tell the user if answers wait for several windows' length; ``None`` if they do not."""
-    if slack_us <= _LONG_WINDOWS * panes.reach_us:
+def slack_warning(policy: Lateness, panes: Panes, slack_us: int) -> str | None:
+    """What to tell the user if answers wait for several windows' length; ``None`` if they do not, or as was asked."""
+    if not policy.adapts or slack_us <= _LONG_WINDOWS * panes.reach_us:
         return None
     return (
         f"answers wait {format_duration_us(slack_us // 1000 * 1000)} for late records, more than {_LONG_WINDOWS} "

@@ -6,11 +6,13 @@ than ``max_future``, as a record dated tomorrow is in a replay of last year.
 * A far one is believed if ``support`` records reach it; if the stream is live and the time close to the clock, as
   after a pause; if its distance is usual for this stream, at most four times the median of the last ones; or if more
   records lie near or beyond it than have come with it or after it elsewhere.
-* One ahead is believed when the clock reaches it, or if practically all records are ahead: then the clock is wrong.
+* One ahead is believed when clock and stream have reached it, or if practically all records are ahead: then the
+  clock is wrong.
 * One is contradicted, and refused, when many records have come after it that are far behind it.
 
-What is believed moves ``t_max`` to it. So a held record is always newer than ``t_max``, hence than the punctuation: it
-is never late for having been held.
+What is believed moves ``t_max`` to it, and what ``t_max`` reaches is believed. So a held record is always newer than
+``t_max``, hence than the punctuation: it is never late for having been held. And it is no stepping stone: the stream
+coming near a wrong time does not make it right.
 """
 
 from __future__ import annotations
@@ -135,6 +137,8 @@ class _Court:
         self._where = where[np.argsort(suspects.times_us[where], kind="stable")]
         self._times = suspects.times_us[self._where]
         held_us = suspects.times_us[within & suspects.held]
+        # Of a pause, what is held is all there is; else only what has just come says where the stream is now.
+        self._stones = self._times if not known.records else np.sort(suspects.times_us[within & ~suspects.held])
         self._gaps = _Gaps(guard.newest([*known.newest_us, *known.recent_us, *guard.newest_of(held_us)]))
 
     def believe(self) -> int | None:
@@ -144,7 +148,7 @@ class _Court:
         anchor = guard.anchor(known.t_max_us, guard.newest([*known.newest_us, *witnesses]))
         t_max = max((t for t in (anchor, known.trusted_us) if t is not None), default=None)
         while True:
-            t_max = guard.trusted_until(t_max, self._times)
+            t_max = guard.trusted_until(t_max, self._stones)
             further = [
                 step for step in (self._live(), self._usual_step(t_max), self._majority(t_max)) if step is not None
             ]
@@ -159,13 +163,13 @@ class _Court:
     def _live(self) -> int | None:
         """The newest time, if it is what a live stream sends."""
         live_from = self._known.live_from_us
-        newest = int(self._times[-1]) if len(self._times) else None
+        newest = int(self._stones[-1]) if len(self._stones) else None
         return None if live_from is None or newest is None or newest < live_from else newest
 
     def _usual_step(self, t_max_us: int | None) -> int | None:
-        """The next time, if it is as far from the ones before as is usual for this stream."""
+        """The next time, if its distance is usual for this stream, and nothing speaks against it."""
         index = self._beyond(t_max_us)
-        if t_max_us is None or index == len(self._times):
+        if t_max_us is None or index == len(self._times) or self._all.behind[self._where[index]]:
             return None
         step = int(self._times[index])
         return step if self._gaps.usual(step, step - t_max_us) else None

@@ -154,7 +154,7 @@ def step_metrics(
         front_us=progress.front_us,
         punctuation_us=progress.punctuation_us,
         slack_us=slack_us,
-        slack_warning=slack_warning(flow.definition.window, slack_us),
+        slack_warning=slack_warning(flow.punctuator.policy, flow.definition.window, slack_us),
         pane_latency_ms=stepped.latencies.pane_ms,
         closing_lag_ms=stepped.latencies.closing_lag_ms,
         window_latency_ms=stepped.latencies.window_ms,

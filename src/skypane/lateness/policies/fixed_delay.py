@@ -16,6 +16,8 @@ class FixedDelay(Lateness):
 
     delay: Duration
 
+    adapts = False
+
     def __post_init__(self) -> None:
         parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)
 
