@@ -28,7 +28,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
-from tests.support.oracle import as_text
+from skypane.testing.oracle import as_text
 
 pytestmark = pytest.mark.spark
 
