@@ -30,7 +30,7 @@ BUILT_IN: list[tuple[Lateness, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("policy", "max_slack"), BUILT_IN, ids=lambda value: repr(value))
+@pytest.mark.parametrize(("policy", "max_slack"), BUILT_IN, ids=repr)
 def test_policy_keeps_the_laws(policy: Lateness, max_slack: str | None) -> None:
     check_policy(policy, max_slack=max_slack, max_examples=30)
 

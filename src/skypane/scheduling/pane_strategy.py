@@ -13,8 +13,8 @@ engine calls it with the records it expects of each pane, and turns the allocati
 deterministic and their state is plain data (``to_json``, ``restore``): it can be part of a checkpoint.
 
 A strategy of your own derives from :class:`PaneStrategy` and says where records go (``choose``). If it remembers
-anything, it says what (``memory``, ``recall``) and what becomes of it with another degree (``on_resize``). The laws that
-every strategy must keep are executed by :func:`skypane.testing.check_pane_strategy`.
+anything, it says what (``memory``, ``recall``) and what becomes of it with another degree (``on_resize``). The laws
+that every strategy must keep are executed by :func:`skypane.testing.check_pane_strategy`.
 """
 
 from __future__ import annotations

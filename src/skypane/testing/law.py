@@ -16,29 +16,33 @@ _PHASES = tuple(phase for phase in Phase if phase is not Phase.explain)
 """What could be varied in a case that is the smallest already is not worth the time."""
 
 
-class LawBroken(AssertionError):
+class LawBroken(AssertionError):  # noqa: N818 - it is what it says
     """A law does not hold: its name, what it says, and what came instead."""
 
 
-class _Difference(AssertionError):
+class _DifferenceError(AssertionError):
     """What was got is not what was expected."""
 
 
 def expect(got: object, expected: object) -> None:
     """The one way in which laws compare, so that a broken one can say what it saw."""
     if got != expected:
-        raise _Difference(f"got:      {got!r}\n  expected: {expected!r}")
+        raise _DifferenceError(f"got:      {got!r}\n  expected: {expected!r}")
 
 
 def uphold(laws: Iterable[Callable[..., None]], subject: object, *case: Any) -> None:
     """Run laws, functions of a subject and a case whose docstring is the law; say which one is broken."""
     for law in laws:
-        try:
-            law(subject, *case)
-        except Exception as error:  # whatever goes wrong is the subject's, and is told with the law
-            said = str(error) if isinstance(error, _Difference) else f"raised {type(error).__name__}: {error}"
-            told = f"{subject!r} breaks the law {law.__name__}: {inspect.getdoc(law)}\n  {said}"
-            raise LawBroken(told) from error
+        _uphold(law, subject, case)
+
+
+def _uphold(law: Callable[..., None], subject: object, case: tuple[Any, ...]) -> None:
+    try:
+        law(subject, *case)
+    except Exception as error:  # whatever goes wrong is the subject's, and is told with the law
+        said = str(error) if isinstance(error, _DifferenceError) else f"raised {type(error).__name__}: {error}"
+        told = f"{subject!r} breaks the law {law.__name__}: {inspect.getdoc(law)}\n  {said}"
+        raise LawBroken(told) from error
 
 
 def for_all(

@@ -129,9 +129,9 @@ def allocations_add_up(new: StrategyFactory, history: History) -> None:
 
 
 def closed_panes_count_every_record(new: StrategyFactory, history: History) -> None:
-    """A closed pane has the shards that were routed, or one empty one; shards of workers that are gone were handed over.
+    """A closed pane has the shards that were routed, or one empty one; a worker ``w`` that is gone has handed its over.
 
-    Worker ``w`` hands over to ``w % degree``.
+    To worker ``w % degree``.
     """
     engine = _Engine(new(history.degree))
     for call in history.calls:

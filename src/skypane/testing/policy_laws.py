@@ -65,7 +65,7 @@ def it_says_what_it_is(policy: Lateness, shown: Shown) -> None:
 
 
 def observing_is_pure(policy: Lateness, shown: Shown) -> None:
-    """``observe`` changes neither what it is given nor the policy: what was seen in the meantime makes no difference."""
+    """``observe`` changes neither what it is given nor the policy: what it saw in the meantime makes no difference."""
     states, steps = [policy.initial()], copy.deepcopy(shown.steps)
     for seen in steps:
         before = _text(states[-1])
@@ -177,7 +177,7 @@ def _records(grains: Sequence[int]) -> pa.Table:
 def _check_slack(policy: Lateness, state: PolicyState, bound_us: int | None) -> None:
     slack = policy.slack_us(state)
     expect(type(slack), int)
-    expect(slack if slack < 0 else 0, 0)
+    expect(min(0, slack), 0)
     if bound_us is not None:
         expect(min(slack, bound_us), slack)
 

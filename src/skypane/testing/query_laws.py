@@ -7,8 +7,8 @@
         check_query(MyQuery(...), schema, st.fixed_dictionaries({"price": st.floats(...), ...}))
 
 Each law is a function of a query and of rows; its docstring is the law. Rows go the way they go in a running query:
-through :mod:`skypane.queries.reduce`, which shows ``select`` only the columns that ``inputs`` names and carries keys and
-panes along, and through the in-process engine.
+through :mod:`skypane.queries.reduce`, which shows ``select`` only the columns that ``inputs`` names and carries keys
+and panes along, and through the in-process engine.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class Pieces:
 
 def it_describes_itself(query: Query, schema: pa.Schema) -> None:
     """The description is JSON, since it is the fingerprint in checkpoints, and the kind is a name."""
+    del schema
     described = dict(query.describe())
     expect(json.loads(json.dumps(described, allow_nan=False)), described)
     expect(isinstance(query.kind, str) and bool(query.kind), True)
