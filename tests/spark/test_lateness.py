@@ -17,6 +17,7 @@ from skypane.api.stream import ContinuousQuery
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine
+from skypane.testing.oracle import as_text
 from tests.spark_support.streams import (
     HOUR_US,
     Outputs,
@@ -28,7 +29,6 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
-from tests.support.oracle import as_text
 
 pytestmark = pytest.mark.spark
 

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from skypane.api.stream import ContinuousQuery, Stream
+from skypane.testing.oracle import time_window
 from skypane.testing.transcripts import Transcript, load_transcripts, outcome_of
 from tests.spark_support.streams import Outputs, read_batches, write_batches
-from tests.support.oracle import time_window
 
 pytestmark = pytest.mark.spark
 

@@ -24,8 +24,8 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine
 from skypane.spark.sinks.base import Sink, StepRows
+from skypane.testing.oracle import Answer, actual_answers, as_text, time_window
 from tests.spark_support.tables import with_oracle_columns
-from tests.support.oracle import Answer, actual_answers, as_text, time_window
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 HOUR_US = 3_600_000_000

@@ -28,6 +28,7 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
+from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.spark.explain import explain
 from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
@@ -162,7 +163,7 @@ class ContinuousQuery:
     def parallel(
         self,
         *,
-        splitting: str | EllipsisType = ...,
+        splitting: str | StrategyFactory | EllipsisType = ...,
         pane_degree: int | EllipsisType | None = ...,
         degree: int | EllipsisType | None = ...,
         window_scheduling: str | EllipsisType = ...,

@@ -24,6 +24,7 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.model.ledger import Ledger
 from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, RoutingState
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
+from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.tables.rows import rows_by_group
 
 
@@ -34,7 +35,7 @@ class Flow:
     definition: Definition
     punctuator: Punctuator
     degrees: DegreePolicy = field(default_factory=FixedDegrees)
-    splitting: str | None = None
+    splitting: str | StrategyFactory | None = None
     """Who routes records to the tasks of the pane stage; ``None`` if partials are made where the records are."""
 
     def start(self) -> StepState[S]:

@@ -4,7 +4,7 @@ Every operation works on many groups at once: a table whose rows are sorted by g
 (:class:`~skypane.model.groups.Groups`). So a million rows of one key and one row of each of a million keys take the
 same few vectorised calls.
 
-The laws that every query must keep are executed by :mod:`skypane.testing.laws`.
+The laws that every query must keep are executed by :func:`skypane.testing.check_query`.
 """
 
 from __future__ import annotations
