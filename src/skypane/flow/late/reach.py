@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.late.pane_order import PaneOrder
 from skypane.flow.windows.slide import critical
 from skypane.flow.windows.slide.critical import window_range
 from skypane.flow.windows.slide.tile_tree import TileTree
@@ -29,7 +30,6 @@ from skypane.kernels.arrays import NONE_PANE
 from skypane.kernels.sliding import STILL_ALIVE, bound_groups, bound_one, warm_bounds
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Int64Array
-from skypane.queries.reduce import combine
 from skypane.tables.grouping import key_codes, sort_by
 
 _ROW = f"{PREFIX}reaching"
@@ -48,7 +48,7 @@ def reach(definition: Definition, table: pa.Table, wanted: BoolArray) -> Reach:
     if definition.query.dominance is not None:
         return _by_dominance(definition, table, wanted)
     if definition.query.selection is not None and wanted.any():
-        return _by_selection(definition, table, wanted)
+        return _Panes(definition, table, wanted).find()
     rows, panes = np.flatnonzero(wanted), table.column(PANE).to_numpy()[wanted]
     return _some(Reach(rows, definition.window.first_window(panes), definition.window.last_window(panes)))
 
@@ -84,22 +84,6 @@ def _by_dominance(definition: Definition, table: pa.Table, wanted: BoolArray) ->
     return _some(Reach(rows[asked], entered[asked], left[asked]))
 
 
-def _by_selection(definition: Definition, table: pa.Table, wanted: BoolArray) -> Reach:
-    """Ranges of windows, halved until the windows of each agree."""
-    panes = _Panes(definition, table, wanted)
-    asked = panes.asked(wanted)
-    if not len(asked.rows):
-        return asked
-    found, level = [], int((asked.last - asked.first).max()).bit_length()
-    asked = _split(asked, level)
-    while len(asked.rows):
-        level -= 1
-        kept, disputed = panes.decide(asked)
-        found.append(kept)
-        asked = _split(disputed, max(level, 0))
-    return _together(found)
-
-
 def _split(asked: Reach, level: int) -> Reach:
     """Every range cut at the multiple of ``2 ** level`` in it: so the ranges of neighbours become the same ones."""
     border = (asked.last >> level) << level
@@ -119,32 +103,37 @@ class _Panes:
         assert query is not None
         self._query, self._window = query, definition.window
         codes = key_codes(table, definition.keys)
-        rows = np.flatnonzero(np.isin(codes, codes[wanted]))
+        self._rows = np.flatnonzero(np.isin(codes, codes[wanted]))
+        self._wanted = wanted[self._rows]
+        table = table.select(list(dict.fromkeys((*definition.keys, PANE, *query.inputs())))).take(pa.array(self._rows))
+        self._pane = table.column(PANE).to_numpy()
+        self._order = PaneOrder(table, definition.keys)
         slim = table.select(list(query.inputs())).append_column(_ROW, pa.array(np.arange(table.num_rows)))
-        slim, codes, panes = slim.take(pa.array(rows)), codes[rows], table.column(PANE).to_numpy()[rows]
-        order = sort_by(codes, panes)
-        self._leaves = combine(query, slim, order, ())
-        keys, self._pane = codes[order.first_rows()], panes[order.first_rows()]
-        self._key = np.concatenate(([0], np.cumsum(keys[1:] != keys[:-1]))).astype(np.int64)
-        self._oldest = int(self._pane.min())
-        self._stride = int(self._pane.max()) - self._oldest + 2
+        leaves = self._order.combined(query, slim, ())
+        self._kept = leaves.table.column(_ROW).to_numpy()
         # At most so many panes share a window with one.
-        self._tree = TileTree(query, self._leaves, (), 2 * definition.window.panes_per_window)
-        self._leaf = np.full(table.num_rows, -1)
-        self._leaf[self._leaves.table.column(_ROW).to_numpy()] = self._leaves.groups.row_ids()
+        self._tree = TileTree(query, leaves, (), 2 * definition.window.panes_per_window)
 
-    def asked(self, wanted: BoolArray) -> Reach:
-        """All windows of each wanted row that its own pane keeps."""
-        rows = np.flatnonzero(wanted & (self._leaf >= 0))
-        panes = self._pane[self._leaf[rows]]
-        return _some(Reach(rows, self._window.first_window(panes), self._window.last_window(panes)))
+    def find(self) -> Reach:
+        """Ranges of windows, halved until the windows of each agree."""
+        rows = self._kept[self._wanted[self._kept]]
+        panes = self._pane[rows]
+        asked = _some(Reach(rows, self._window.first_window(panes), self._window.last_window(panes)))
+        level = int((asked.last - asked.first).max(initial=0)).bit_length()
+        asked, found = _split(asked, level), [_where(asked, np.zeros(len(asked.rows), dtype=np.bool_))]
+        while len(asked.rows):
+            level = max(level - 1, 0)
+            kept, disputed = self._decide(asked)
+            found.append(kept)
+            asked = _split(disputed, level)
+        all_found = _together(found)
+        return all_found._replace(rows=self._rows[all_found.rows])
 
-    def decide(self, asked: Reach) -> tuple[Reach, Reach]:
+    def _decide(self, asked: Reach) -> tuple[Reach, Reach]:
         """The ranges all of whose windows keep the row, and those of which only some may."""
-        key = self._key[self._leaf[asked.rows]]
-        step, width = self._window.panes_per_slide, self._window.panes_per_window
-        shared = self._place(key, asked.last * step), self._place(key, asked.first * step + width)
-        every = self._place(key, asked.first * step), self._place(key, asked.last * step + width)
+        key = self._order.key_of_row[asked.rows]
+        shared = self._order.window(self._window, key, asked.last, asked.first)
+        every = self._order.window(self._window, key, asked.first, asked.last)
         alive = self._selects(asked.rows, *shared)
         equal = (shared[0] == every[0]) & (shared[1] == every[1])
         kept = alive & equal
@@ -152,23 +141,16 @@ class _Panes:
         kept[unsure] = self._selects(asked.rows[unsure], every[0][unsure], every[1][unsure])
         return _where(asked, kept), _where(asked, alive & ~kept)
 
-    def _place(self, key: Int64Array, pane: Int64Array) -> Int64Array:
-        """The first leaf of a key that is of this pane or a younger one."""
-        number = np.clip(pane - self._oldest, 0, self._stride - 1)
-        own = self._key * self._stride + self._pane - self._oldest
-        return np.searchsorted(own, key * self._stride + number).astype(np.int64)
-
     def _selects(self, rows: Int64Array, first: Int64Array, end: Int64Array) -> BoolArray:
         """Whether the row is selected from the rows of the leaves ``first .. end - 1``."""
-        codes, which = np.unique(first * (len(self._key) + 1) + end, return_inverse=True)
+        codes, which = np.unique(first * (len(self._order) + 1) + end, return_inverse=True)
         pairs = [np.zeros(0, dtype=np.int64)]
-        rows_of_all = len(self._leaf)
-        for run, order, _ in self._tree.cover(*np.divmod(codes, len(self._key) + 1)):
+        for run, order, _ in self._tree.cover(*np.divmod(codes, len(self._order) + 1)):
             gathered = self._tree.table.take(pa.array(order.rows))
             chosen = self._query.select(gathered.select(list(self._query.inputs())), order.groups)
             numbers = gathered.column(_ROW).to_numpy()[chosen]
-            pairs.append((order.groups.row_ids()[chosen] + run.start) * rows_of_all + numbers)
-        selected: BoolArray = np.isin(which * rows_of_all + rows, np.concatenate(pairs))
+            pairs.append((order.groups.row_ids()[chosen] + run.start) * len(self._rows) + numbers)
+        selected: BoolArray = np.isin(which * len(self._rows) + rows, np.concatenate(pairs))
         return selected
 
 
