@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from skypane.flow.definition import Definition
-from skypane.flow.late.judge import warm_judge
+from skypane.flow.late.reach import warm_reach
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
 from skypane.flow.step import Flow
 from skypane.flow.windows.slide.choice import slide_for
@@ -69,7 +69,7 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     definition.query.warm_up()
     slide_for(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:
-        warm_judge()
+        warm_reach()
 
     temporary = None
     if options.checkpoint is None:

@@ -86,6 +86,13 @@ class CriticalSlide(Slide):
         state = self._state(table, critical, died, ~over)
         return _Ranges(table, entered, left, joined & (entered <= left)), state
 
+    def windows_of(self, panes: pa.Table) -> tuple[Int64Array, Int64Array]:
+        """The first and the last window whose answer has each row, were all these panes sealed at once."""
+        pane = panes.column(PANE).to_numpy()
+        critical, died = np.full(len(pane), NOT_JOINED), np.full(len(pane), STILL_ALIVE)
+        self._join(panes, pane, critical, died, STILL_ALIVE)
+        return window_range(self._definition.window, pane, critical, died)
+
     def _reopen(
         self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, joined_before: int
     ) -> None:
