@@ -25,6 +25,11 @@ class FileRef:
     bytes: int
     crc32: int
 
+    def __post_init__(self) -> None:
+        """A name that leads elsewhere did not come from us."""
+        if not isinstance(self.name, str) or self.name in {"", ".", ".."} or {"/", "\0"} & {*self.name}:
+            raise CheckpointError(f"It names the file {self.name!r}, which is not one of its folder.")
+
     def to_json(self) -> dict[str, Any]:
         """A form that survives JSON."""
         return asdict(self)
