@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.api.stream import Windowed
-from skypane.spark.store.checkpoint import FORMAT_VERSION
+from skypane.spark.sinks.base import Continuation
+from skypane.spark.store.migrations import FORMAT_VERSION
 from tests.spark_support.streams import (
     WAIT_S,
     CollectSink,
@@ -148,7 +149,7 @@ def test_a_damaged_query_file_is_refused(windowed: Windowed, checkpoint: Path) -
     path.write_text("{}")
     refuse(windowed, checkpoint, r"query\.json cannot be read")
     path.unlink()
-    refuse(windowed, checkpoint, r"query\.json is missing, but .*manifests is not empty")
+    refuse(windowed, checkpoint, r"query\.json is missing, but .*manifests or .*spark is not empty")
 
 
 def test_a_damaged_manifest_is_refused(windowed: Windowed, checkpoint: Path) -> None:
@@ -162,11 +163,8 @@ def test_a_damaged_manifest_is_refused(windowed: Windowed, checkpoint: Path) -> 
 @pytest.mark.parametrize("name", ["query.json", "manifests/0000000002.json"])
 def test_an_unknown_version_is_refused(windowed: Windowed, checkpoint: Path, name: str) -> None:
     reseal(checkpoint / name, lambda body: body.update(version=99))
-    refuse(
-        windowed,
-        checkpoint,
-        rf"{Path(name).name} has format version 99; this skypane reads version {FORMAT_VERSION}\. Use the skypane that",
-    )
+    reads = rf"this skypane reads versions 2 to {FORMAT_VERSION}\. Use the skypane that"
+    refuse(windowed, checkpoint, rf"{Path(name).name} has format version 99; {reads}")
 
 
 @pytest.mark.parametrize("inline_rows", [0, 100_000])
@@ -218,7 +216,7 @@ def test_only_what_is_needed_is_kept(windowed: Windowed, checkpoint: Path) -> No
 
 def test_a_failed_start_leaves_the_checkpoint_free(windowed: Windowed, tmp_path: Path) -> None:
     class Refusing(CollectSink):
-        def open(self, spark: SparkSession, schema: pa.Schema) -> None:
+        def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
             raise PermissionError("no entry")
 
     query, outputs = windowed.skyline(minimize="a", maximize="b"), Outputs()
