@@ -58,7 +58,7 @@ class FormatSink(Sink):
         self._options = {**exact, **{name: str(value) for name, value in options.items()}}
         if format in _FILE_FORMATS and "path" not in options:
             raise OptionError(f"FormatSink({format!r}) needs path=..., the folder to write to.")
-        self._path = _local(self._options.get("path", "")) if format in {*_FILE_FORMATS, "delta"} else None
+        self._path = _local(self._options.get("path", "")) if format in _FILE_FORMATS else None
         self._folder: SinkFolder | None = None
         self._continuation = Continuation()
 
@@ -71,7 +71,7 @@ class FormatSink(Sink):
         self._check_columns(schema)
         self._continuation = continuation or Continuation()
         place, path = self._path, self._options.get("path", "")
-        if place is not None and self._format in _FILE_FORMATS and (path.startswith("file:") or _is_local(spark)):
+        if place is not None and (path.startswith("file:") or _is_local(spark)):
             folder = SinkFolder(place, f"FormatSink({self._format!r}, path={path!r})", _STEPS)
             folder.open(self._continuation, lambda: any(_STEPS.fullmatch(entry.name) for entry in place.iterdir()))
             self._folder = folder
