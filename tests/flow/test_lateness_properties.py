@@ -74,7 +74,7 @@ def test_the_last_revisions_equal_the_oracle_over_accepted_records(
     cuts: list[int],
 ) -> None:
     critical.BIG_KEY_ROWS = big_key_rows
-    definition = Definition(query, WindowSpec(*spec), "ts", keys, slide=slide, allowed_lateness_us=allowed_us)
+    definition = Definition(query, WindowSpec(*spec), "ts", keys, sliding=slide, allowed_lateness_us=allowed_us)
     outputs = run(definition, rows, cuts, degree=2)
     latest: Answer = {}
     numbers: dict[tuple[Any, ...], int] = {}

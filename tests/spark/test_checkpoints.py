@@ -55,9 +55,10 @@ def checkpoint(left_open: Path, tmp_path: Path) -> Path:
     return tmp_path / "c"
 
 
-def refuse(windowed: Windowed, checkpoint: Path, message: str, **options: Any) -> None:
+def refuse(windowed: Windowed, checkpoint: Path, message: str, inline_rows: int = 100_000) -> None:
+    query = windowed.skyline(minimize="a").parallel(inline_rows=inline_rows)
     with pytest.raises(sp.CheckpointError, match=message):
-        run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=checkpoint, **options)
+        run_to_end(query, Outputs(), checkpoint=checkpoint)
 
 
 def reseal(path: Path, change: Any) -> None:
@@ -112,8 +113,8 @@ def test_a_changed_query_is_refused_with_the_difference(windowed: Windowed, chec
 
 def test_policy_sinks_and_degree_may_change(windowed: Windowed, checkpoint: Path) -> None:
     outputs = Outputs()
-    query = windowed.skyline(minimize="a").lateness(sp.FixedDelay("10 seconds"))
-    run_to_end(query, outputs, checkpoint=checkpoint, degree=4, inline_rows=0, max_future="2 days")
+    query = windowed.skyline(minimize="a").lateness(sp.FixedDelay("10 seconds"), max_future="2 days")
+    run_to_end(query.parallel(degree=4, inline_rows=0), outputs, checkpoint=checkpoint)
     assert outputs.results.rows()
 
 
@@ -134,7 +135,7 @@ def test_a_time_zone_or_column_order_of_the_session_may_change(
         spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
         turned = read_batches(spark, tmp_path / "in").select("b", "a", "zone", "city", "ts", "n")
         again = sp.stream(turned, time="ts", key="city").window("1 second", slide="500 ms").top_k(2, score="a")
-        run_to_end(again, got, checkpoint=tmp_path / "g", inline_rows=inline_rows)
+        run_to_end(again.parallel(inline_rows=inline_rows), got, checkpoint=tmp_path / "g")
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert {row["n"] for row in got.results.rows()} == {row["n"] for row in wanted.results.rows()}
@@ -176,7 +177,7 @@ def test_a_damaged_state_file_is_refused(windowed: Windowed, tmp_path: Path, inl
     run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=checkpoint, flush=False)
     forget_state_cache()
     manifest = json.loads(max((checkpoint / "manifests").glob("*.json")).read_text())["body"]["manifest"]
-    for part in manifest["state"]:
+    for part in manifest["state"]["kept"]["panes"]:
         path = checkpoint / "state" / part["file"]["name"]
         body = bytearray(path.read_bytes())
         body[len(body) // 2] ^= 1
@@ -211,7 +212,7 @@ def test_only_what_is_needed_is_kept(windowed: Windowed, checkpoint: Path) -> No
     named = set()
     for path in (checkpoint / "manifests").iterdir():
         manifest = json.loads(path.read_text())["body"]["manifest"]
-        named |= {part["file"]["name"] for part in (*manifest["state"], *manifest["past"])}
+        named |= {part["file"]["name"] for parts in manifest["state"]["kept"].values() for part in parts}
     assert {path.name for path in (checkpoint / "state").iterdir()} == named
     assert pa.ipc.open_file(next((checkpoint / "state").iterdir())).read_all().num_rows > 0
 

@@ -42,10 +42,10 @@ def skyline_of(spark: SparkSession, folder: Path, policy: Lateness, **stream: An
 def test_sinks_hold_the_last_revision_of_every_window(spark: SparkSession, tmp_path: Path, inline_rows: int) -> None:
     batches = random_batches(5, batches=7)
     write_batches(tmp_path / "in", batches, files=2)
-    query = skyline_of(spark, tmp_path / "in", sp.FixedDelay("100 ms"), key="city")
-    options = {"allowed_lateness": "1 second", "degree": 3, "inline_rows": inline_rows}
+    query = skyline_of(spark, tmp_path / "in", sp.FixedDelay("100 ms"), key="city").lateness(allowed="1 second")
+    query = query.parallel(degree=3, inline_rows=inline_rows)
     outputs = Outputs()
-    running = run_to_end(query, outputs, **options)
+    running = run_to_end(query, outputs)
     rows = outputs.results.rows()
     revised = [row for row in rows if row["revision"]]
     assert revised
@@ -66,7 +66,7 @@ def test_sinks_hold_the_last_revision_of_every_window(spark: SparkSession, tmp_p
 
     parquet, memory = sp.ParquetSink(tmp_path / "out"), sp.MemorySink("revised_answers")
     for sink in (parquet, memory):
-        running = query.start(sink=sink, available_now=True, **options)  # type: ignore[arg-type]
+        running = query.start(sink=sink, available_now=True)
         assert running.await_termination(300)
     stored = pa.concat_tables([pq.ParquetFile(path).read() for path in sorted((tmp_path / "out").glob("step*"))])
     assert answers(stored.to_pylist()) == wanted
@@ -101,7 +101,7 @@ def test_in_order_processing_gives_the_same_answers(spark: SparkSession, tmp_pat
     runs = []
     for processing in ("out_of_order", "in_order"):
         outputs = Outputs()
-        running = run_to_end(query, outputs, processing=processing, degree=2)
+        running = run_to_end(query.parallel(processing=processing, degree=2), outputs)
         runs.append((sorted(map(repr, outputs.results.rows())), sorted(map(repr, outputs.late.rows()))))
         held = [step.state_rows for step in running.metrics().recent]
         runs[-1] = (*runs[-1], held)  # type: ignore[assignment]

@@ -73,7 +73,7 @@ def rows_of(df: DataFrame) -> list[str]:
 
 def test_parquet(spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path) -> None:
     places = {name: tmp_path / name for name in ("sink", "late", "quarantine")}
-    run(query, inline_rows=0, **{name: sp.ParquetSink(path) for name, path in places.items()})
+    run(query.parallel(inline_rows=0), **{name: sp.ParquetSink(path) for name, path in places.items()})
     read = {name: spark.read.parquet(str(path)) for name, path in places.items()}
     assert read["sink"].schema.simpleString() == RESULT_TYPE
     late = f"{RECORD_TYPE},delay:interval day to second,punctuation:timestamp,harmful:boolean>"
@@ -234,7 +234,7 @@ def test_csv_takes_flat_rows_and_refuses_windows_clearly(
 
 def test_discarded_rows_are_counted(query: ContinuousQuery, wanted: Outputs) -> None:
     results, late = sp.DiscardSink(), sp.DiscardSink()
-    run(query, sink=results, late=late, inline_rows=0)
+    run(query.parallel(inline_rows=0), sink=results, late=late)
     assert results.rows == len(wanted.results.rows())
     assert late.rows == len(wanted.late.rows())
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 from skypane.tables.grouping import sort_by
 from skypane.tables.ranges import ramp
 
@@ -43,7 +43,7 @@ class PaneClock:
 
     def advance(
         self,
-        window: WindowSpec,
+        window: Panes,
         records_by_pane: Mapping[int, int],
         now_us: int,
         before_us: int | None,
@@ -64,7 +64,7 @@ class PaneClock:
             _mean_ms(now_us - times.last_us for times in closed),
             _mean_ms(now_us - first_us for first_us in first_arrivals_us(window, first, before_us, after_us)),
         )
-        needed_from = window.closed_before(after_us) * window.panes_per_slide
+        needed_from = window.first_pane(window.closed_before(after_us))
         return PaneClock({pane: times for pane, times in panes.items() if pane >= needed_from}), latencies
 
     def to_json(self) -> list[list[int]]:
@@ -78,7 +78,7 @@ class PaneClock:
 
 
 def first_arrivals_us(
-    window: WindowSpec, first_us_by_pane: Mapping[int, int], before_us: int | None, after_us: int
+    window: Panes, first_us_by_pane: Mapping[int, int], before_us: int | None, after_us: int
 ) -> list[int]:
     """When the first record came of each window that a punctuation from ``before_us`` to ``after_us`` answers."""
     if not first_us_by_pane:

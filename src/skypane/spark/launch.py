@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,17 @@ from pyspark.sql import DataFrame
 from skypane.flow.definition import Definition
 from skypane.flow.late.judge import warm_judge
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
+from skypane.flow.step import Flow
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import WindowWorker
 from skypane.model.columns import GROUP, ID, PREFIX
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
-from skypane.spark.driver import Output, StepDriver
+from skypane.scheduling.degrees import FixedDegrees
+from skypane.spark.driver import StepDriver
 from skypane.spark.explain import explain
 from skypane.spark.options import LaunchOptions
+from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.query import RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
@@ -30,8 +33,17 @@ from skypane.spark.sinks.parquet import ParquetSink
 from skypane.spark.store.checkpoint import Checkpoint, local_path
 
 
-def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
-    """Check the query against the records, open checkpoint and sinks, start."""
+@dataclass(frozen=True)
+class CheckedQuery:
+    """A query that fits its records."""
+
+    prepared: DataFrame
+    records: pa.Schema
+    definition: Definition
+
+
+def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -> CheckedQuery:
+    """Check the query against the records; nothing is started, no folder is touched."""
     if not df.isStreaming:
         raise OptionError(
             "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
@@ -47,7 +59,13 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     prepared = with_computed_columns(normalised_keys(df, definition.keys), definition.query, definition.keys)
     seen_by_workers = arrow_schema(prepared)
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
-    definition = replace(definition, time_zone=records.field(definition.time).type.tz)
+    return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
+
+
+def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
+    """Check the query against the records, open checkpoint and sinks, start."""
+    checked = check_query(df, definition, options)
+    prepared, records, definition = checked.prepared, checked.records, checked.definition
     definition.query.warm_up()
     slide_for(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:
@@ -78,21 +96,15 @@ def _start(
     temporary: Path | None,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    manifest = checkpoint.open(_fingerprint(definition, records), options.punctuator.start())
+    flow = Flow(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
+    manifest = checkpoint.open(_fingerprint(definition, records), flow.start())
     spark = prepared.sparkSession
-    results = Output(options.sink, WindowWorker(definition).result_schema(arrow_schema(prepared)))
-    late = Output(options.late, _late_schema(definition, records)) if options.late else None
-    quarantine = (
-        Output(options.quarantine, records.append(pa.field(REASON, pa.string()))) if options.quarantine else None
-    )
-    for output in (results, late, quarantine):
-        if output is not None:
-            output.sink.continue_from(manifest.step)
-            output.sink.identify(definition.keys)
-            output.sink.open(spark, output.schema)
-    driver = StepDriver(
-        spark, definition, options.punctuator, checkpoint, manifest, results, late, quarantine, options.settings
-    )
+    outputs = _outputs(definition, options, records, arrow_schema(prepared))
+    for output in outputs:
+        output.sink.continue_from(manifest.step)
+        output.sink.identify(definition.keys)
+        output.sink.open(spark, output.schema)
+    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings)
     idle_us = None if options.trigger is None else options.idle_timeout_us
     query = RunningQuery(
         driver,
@@ -111,6 +123,16 @@ def _start(
         writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
     query.begin((writer.queryName(options.name) if options.name else writer).start())
     return query
+
+
+def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:
+    """Each sink with the schema of its rows."""
+    quarantined = records.append(pa.field(REASON, pa.string()))
+    return Outputs(
+        Output("results", options.sink, WindowWorker(definition).result_schema(prepared)),
+        Output("late", options.late, _late_schema(definition, records)) if options.late else None,
+        Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
+    )
 
 
 def _check_places(options: LaunchOptions) -> None:

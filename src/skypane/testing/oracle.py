@@ -15,6 +15,7 @@ from skypane.flow.definition import Definition
 from skypane.local.preparation import prepare
 from skypane.model.columns import PREFIX, WINDOW
 from skypane.model.groups import BoolArray
+from skypane.model.windows import WindowSpec
 from skypane.queries.base import Query
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -35,11 +36,18 @@ def usable(query: Query, prepared: pa.Table) -> pa.Array:
     return pa.array(~bad)
 
 
+def time_window(definition: Definition) -> WindowSpec:
+    """The oracle knows windows of time only."""
+    assert isinstance(definition.window, WindowSpec)
+    return definition.window
+
+
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """What the query's reference says about every window that has records."""
     rows = prepare(definition.query, definition.keys, accepted).to_pylist()
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    size, slide = definition.window.size_us, definition.window.slide_us
+    window = time_window(definition)
+    size, slide = window.size_us, window.slide_us
     for row in rows:
         time = micros(row[definition.time])
         start = time // slide * slide
@@ -59,7 +67,7 @@ def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer
     for table in tables:
         here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in table.to_pylist():
-            assert micros(row[WINDOW]["end"]) - micros(row[WINDOW]["start"]) == definition.window.size_us
+            assert micros(row[WINDOW]["end"]) - micros(row[WINDOW]["start"]) == time_window(definition).size_us
             where = (*(row[k] for k in definition.keys), micros(row[WINDOW]["start"]))
             here[where].append(row)
         for where, group in here.items():

@@ -13,10 +13,10 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.windows.slide import critical
 from skypane.flow.windows.slide.critical import window_range
-from skypane.kernels.arrays import NONE_PANE
 from skypane.kernels.sliding import STILL_ALIVE, bound_groups, bound_one, warm_bounds
 from skypane.model.columns import PANE
 from skypane.model.groups import BoolArray
+from skypane.model.panes import NO_PANE
 from skypane.tables.grouping import key_codes, sort_by
 from skypane.tables.ranges import ramp
 
@@ -47,7 +47,7 @@ def _by_dominance(definition: Definition, table: pa.Table, wanted: BoolArray) ->
     rows, groups = order.rows, order.groups
     values = query.matrix(table.select(list(query.inputs())).take(pa.array(rows)))
     panes, asked = table.column(PANE).to_numpy()[rows], wanted[rows]
-    older, younger = np.full(len(rows), NONE_PANE), np.full(len(rows), STILL_ALIVE)
+    older, younger = np.full(len(rows), NO_PANE), np.full(len(rows), STILL_ALIVE)
     big = groups.sizes > critical.BIG_KEY_ROWS
     for index in np.flatnonzero(big):
         own = slice(int(groups.offsets[index]), int(groups.offsets[index + 1]))

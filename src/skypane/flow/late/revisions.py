@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.flow.definition import Definition
-from skypane.flow.windows.slide.base import Fired, Span
+from skypane.flow.windows.slide.base import Fired
 from skypane.flow.windows.slide.recompute import RecomputeSlide
 from skypane.model.columns import GROUP, PANE, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
+from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine
 from skypane.tables.grouping import key_codes, sort_by
@@ -81,7 +82,7 @@ def _answers(definition: Definition, rows: pa.Table, span: Span) -> Fired | None
         return None
     order = sort_by(key_codes(rows, definition.keys), rows.column(PANE).to_numpy())
     panes = combine(definition.query, rows, order, definition.frame)
-    fired = list(RecomputeSlide(definition).fire(panes, span)[0])
+    fired = list(RecomputeSlide(definition).fire(panes, span, span.end)[0])
     if not fired:
         return None
     sizes = np.concatenate([part.answer.groups.sizes for part in fired])

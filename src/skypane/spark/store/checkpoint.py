@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
-from skypane.lateness.progress import Progress
 from skypane.model.errors import CheckpointError, OptionError
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.files import read_json, write_json
-from skypane.spark.store.manifest import Manifest, StepKind
+from skypane.spark.store.manifest import Manifest, SparkState, StepKind
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _KEEP = 2
 _REMEDY = "Restore it from a backup, or start over with a new checkpoint folder."
 
@@ -60,11 +59,17 @@ class Checkpoint:
         self._manifests = folder / "manifests"
         self._scratch = folder / "scratch"
         self._intent = folder / "intent.json"
-        for path in (self.state, self._manifests, self._scratch):
-            path.mkdir(parents=True, exist_ok=True)
-        self._lock = (folder / "lock").open("w")
+        try:
+            for path in (self.state, self._manifests, self._scratch):
+                path.mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / "lock").open("w")
+        except OSError as error:
+            raise CheckpointError(
+                f"The checkpoint folder {folder} cannot be made or written: {error.strerror}. Name another folder, or "
+                "make this one writable."
+            ) from error
 
-    def open(self, fingerprint: Mapping[str, Any], start: Progress) -> Manifest:
+    def open(self, fingerprint: Mapping[str, Any], start: SparkState) -> Manifest:
         """Lock the folder, check that the query is the same, and return where to continue."""
         self._acquire()
         stored_path = self.folder / "query.json"
@@ -76,7 +81,7 @@ class Checkpoint:
             raise CheckpointError(f"The file {stored_path} is missing, but {self._manifests} is not empty. {_REMEDY}")
         else:
             write_json(stored_path, {"version": FORMAT_VERSION, "query": fingerprint})
-        manifest = self._latest() or Manifest(step=0, batch_id=-1, kind="start", progress=start)
+        manifest = self._latest() or Manifest(step=0, batch_id=-1, kind="start", state=start)
         self._check_spark(manifest)
         self._collect_garbage(manifest)
         return manifest

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.flow.definition import Definition
-from skypane.flow.windows.slide.base import Fired, Span
-from skypane.model.columns import ID, PREFIX
+from skypane.flow.windows.slide.base import Fired
+from skypane.model.columns import CHANGE, ID, PREFIX
 from skypane.model.errors import SchemaError
 from skypane.model.groups import BoolArray, Int64Array
+from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes, sort_by
 
@@ -44,7 +45,7 @@ def differences(definition: Definition, fired: Iterable[Fired], span: Span) -> I
     change = np.concatenate((np.full(len(goes), -1), np.full(len(comes), 1))).astype(np.int8)
     order = sort_by(window_id, key[rows])
     answer = Grouped(table.take(pa.array(rows[order.rows])), order.groups)
-    yield Fired(window_id[order.rows][order.groups.offsets[:-1]], answer, change[order.rows])
+    yield Fired(window_id[order.rows][order.groups.offsets[:-1]], answer, {CHANGE: change[order.rows]})
 
 
 def _neighbours(window_id: Int64Array, row: Int64Array) -> tuple[BoolArray, BoolArray]:

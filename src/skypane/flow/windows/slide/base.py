@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,20 +12,11 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.model.groups import Groups, Int64Array
+from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 
 FIRE_ROWS = 1 << 21
 """Rows to gather for firing at once: windows overlap, so a pane's rows are gathered once for each of its windows."""
-
-
-class Span(NamedTuple):
-    """What one step closes: the windows ``first .. end - 1``, from the panes below ``sealed_before``."""
-
-    first: int
-    end: int
-    sealed_before: int
-    joined_before: int
-    """The panes below this number were sealed by earlier steps."""
 
 
 class Fired(NamedTuple):
@@ -35,8 +26,8 @@ class Fired(NamedTuple):
     """The window of each group."""
     answer: Grouped
     """Answer rows, oldest window first; with the key columns, without the window column."""
-    changes: npt.NDArray[np.int8] | None = None
-    """With ``emit="changes"``: +1 or -1 for each row."""
+    marks: Mapping[str, npt.NDArray[Any]] = {}
+    """The columns that the emission adds, a value for each row."""
 
 
 class Slide(ABC):
@@ -51,13 +42,9 @@ class Slide(ABC):
         self._threads = threads
 
     @property
-    def emits_changes(self) -> bool:
-        """Whether :meth:`fire` itself finds what enters and leaves; if not, it gives whole answers to compare."""
+    def finds_changes(self) -> bool:
+        """Whether it knows what enters and leaves without comparing whole answers, see :meth:`changes`."""
         return False
-
-    def _needed_from(self, span: Span) -> int:
-        """The oldest window that rows must be kept for: with changes, the last one that has fired is compared again."""
-        return span.end - 1 if self._definition.emit == "changes" else span.end
 
     def warm_up(self) -> None:  # noqa: B027 - a strategy may have nothing of its own to compile
         """Compile the kernels that the strategy itself uses."""
@@ -67,8 +54,13 @@ class Slide(ABC):
         return partials
 
     @abstractmethod
-    def fire(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
-        """Answer the windows of the span; return also the rows that later windows need (``None`` for none)."""
+    def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
+        """Answer the windows of the span; also the rows that windows from ``needed_from`` on need, if any."""
+
+    def changes(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+        """What enters and leaves with each window of the span, marked; only where :attr:`finds_changes`."""
+        del panes, span
+        raise TypeError(f"{type(self).__name__} does not find changes")
 
 
 def cut(groups: Groups, rows_per_member: Int64Array) -> Iterator[range]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from skypane.flow.windows.slide.base import Fired, Slide, Span, cut
+from skypane.flow.windows.slide.base import Fired, Slide, cut
 from skypane.model.columns import PANE
 from skypane.model.groups import Groups
+from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine, with_frame
 from skypane.tables.grouping import Order, key_codes, sort_by
@@ -21,9 +22,9 @@ class RecomputeSlide(Slide):
 
     name = "recompute"
 
-    def fire(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+    def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
         """Gather the rows of all panes of each window."""
-        needed = self._definition.window.last_window(panes.table.column(PANE).to_numpy()) >= self._needed_from(span)
+        needed = self._definition.window.last_window(panes.table.column(PANE).to_numpy()) >= needed_from
         return self._answers(panes, span), panes.table.filter(pa.array(needed)) if needed.any() else None
 
     def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from skypane.flow.windows.slide.base import Fired, Span, cut
+from skypane.flow.windows.slide.base import Fired, cut
 from skypane.flow.windows.slide.recompute import RecomputeSlide
 from skypane.model.columns import PANE
 from skypane.model.groups import Groups, Int64Array
+from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine
 from skypane.tables.grouping import Order, key_codes
