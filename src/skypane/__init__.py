@@ -15,9 +15,13 @@ from skypane.model.errors import CheckpointError, DataError, OptionError, Schema
 if TYPE_CHECKING:
     from skypane.api.stream import stream
     from skypane.api.table import skyline, top_delta, top_k
+    from skypane.flow.definition import Definition
+    from skypane.flow.windows.emit.base import Emission
+    from skypane.flow.windows.slide.base import Fired, Slide
     from skypane.lateness.delay_histogram import DelayHistogram
     from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState
     from skypane.model.groups import Groups
+    from skypane.model.panes import Span
     from skypane.queries.base import Dominance, Expression, Grouped, Invalid, Query, Row, Selection
     from skypane.queries.preferences import Preferences
     from skypane.scheduling.pane_strategy import Allocation, ClosedPane, PaneStrategy, Queues
@@ -42,9 +46,13 @@ except PackageNotFoundError:  # running from a source tree that is not installed
 _LAZY = {
     "skypane.api.stream": ("stream",),
     "skypane.api.table": ("skyline", "top_delta", "top_k"),
+    "skypane.flow.definition": ("Definition",),
+    "skypane.flow.windows.emit.base": ("Emission",),
+    "skypane.flow.windows.slide.base": ("Fired", "Slide"),
     "skypane.lateness.delay_histogram": ("DelayHistogram",),
     "skypane.lateness.policy": ("Judgement", "Lateness", "Observation", "PolicyState"),
     "skypane.model.groups": ("Groups",),
+    "skypane.model.panes": ("Span",),
     "skypane.queries.base": ("Dominance", "Expression", "Grouped", "Invalid", "Query", "Row", "Selection"),
     "skypane.queries.preferences": ("Preferences",),
     "skypane.scheduling.pane_strategy": ("Allocation", "ClosedPane", "PaneStrategy", "Queues"),
@@ -68,11 +76,14 @@ __all__ = [
     "ClosedPane",
     "ConsoleSink",
     "DataError",
+    "Definition",
     "DelayHistogram",
     "DiscardSink",
     "Dominance",
     "DropRatio",
+    "Emission",
     "Expression",
+    "Fired",
     "FixedDelay",
     "FormatSink",
     "Grouped",
@@ -98,6 +109,8 @@ __all__ = [
     "Selection",
     "Sink",
     "SkypaneError",
+    "Slide",
+    "Span",
     "StepRows",
     "WorkerLoad",
     "embedded_session",

@@ -175,7 +175,7 @@ class ContinuousQuery:
 
         splitting: who makes the partials. ``"combine"`` (the default): each task of what it has read, and nothing but
             partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"`` and
-            ``"adaptive_pid"``.
+            ``"adaptive_pid"``; so does one of your own, a class derived from ``sp.PaneStrategy``.
         pane_degree: the tasks of the pane stage (default: Spark's default parallelism); with ``"combine"`` at most so
             many, and source partitions beyond that share a task.
         degree: the most window-stage tasks (default: Spark's default parallelism).

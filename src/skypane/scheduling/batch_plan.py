@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skypane.model.errors import OptionError
-from skypane.scheduling.pane_strategies import PANE_STRATEGIES, StrategyFactory, check_factory, strategy_factory
+from skypane.scheduling.pane_strategies import (
+    PANE_STRATEGIES,
+    StrategyFactory,
+    check_factory,
+    strategy_factory,
+    strategy_name,
+)
 from skypane.scheduling.pane_strategy import Allocation, PaneStrategy, PlannedQueues, check_degree
 from skypane.scheduling.utilization import Measurement, WorkerLoad, utilization
 
@@ -123,7 +129,7 @@ class BatchPlanner:
     def __init__(self, strategy: str | StrategyFactory, degree: int) -> None:
         self._new = strategy_factory(strategy)
         self.degree = degree
-        self.name = self._new(degree).name
+        self.name = strategy_name(strategy)
 
     def plan(self, state: RoutingState | None) -> BatchPlan:
         """Route the expected records, oldest pane first."""

@@ -35,6 +35,11 @@ def strategy_factory(given: str | StrategyFactory) -> StrategyFactory:
     return lambda degree: pane_strategy(given, degree)
 
 
+def strategy_name(given: str | StrategyFactory) -> str:
+    """The name of what a user asks for, for explanations."""
+    return given if isinstance(given, str) else given(1).name
+
+
 def check_factory(factory: object, option: str, reserved: tuple[str, ...] = PANE_STRATEGIES) -> None:
     """Refuse what makes no strategy, or one whose state would be taken for another's."""
     remedy = "Give a class derived from sp.PaneStrategy, or a function of the degree that makes one."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skypane.scheduling.degrees import Degrees
-from skypane.scheduling.pane_strategies import StrategyFactory, strategy_factory
+from skypane.scheduling.pane_strategies import StrategyFactory, strategy_name
 from skypane.scheduling.ranges import PIECES_PER_WORKER, WindowScheduling
 
 
@@ -28,7 +28,7 @@ class Settings:
         most = self.degrees.panes
         if self.splitting is None:
             return f"one task per source partition, at most {most or 'as many as Spark can run at a time'}"
-        return f"{most or self.slots} tasks, routed by {strategy_factory(self.splitting)(1).name}"
+        return f"{most or self.slots} tasks, routed by {strategy_name(self.splitting)}"
 
     @property
     def most_window_tasks(self) -> int:

@@ -17,6 +17,7 @@ _FOUND_IN = {
     "check_pane_strategy": "pane_strategy_laws",
     "check_policy": "policy_laws",
     "check_query": "query_laws",
+    "check_sink": "sink_laws",
 }
 
 __all__ = ["LawBroken", "check_pane_strategy", "check_policy", "check_query"]

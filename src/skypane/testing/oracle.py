@@ -28,18 +28,18 @@ def micros(when: datetime) -> int:
     return (when - EPOCH) // timedelta(microseconds=1)
 
 
-def time_window(definition: Definition) -> WindowSpec:
-    """The oracle knows windows of time only."""
-    assert isinstance(definition.window, WindowSpec)
-    return definition.window
-
-
 def usable(query: Query, prepared: pa.Table) -> pa.Array:
     """Which records, with their internal columns, the query itself does not call invalid."""
     bad: BoolArray = np.zeros(prepared.num_rows, dtype=np.bool_)
     for mask, _ in query.invalid(prepared):
         bad |= mask
     return pa.array(~bad)
+
+
+def time_window(definition: Definition) -> WindowSpec:
+    """The oracle knows windows of time only."""
+    assert isinstance(definition.window, WindowSpec)
+    return definition.window
 
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:

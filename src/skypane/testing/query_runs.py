@@ -35,13 +35,13 @@ class Run:
     key: str
     keyed: bool
     window_us: tuple[int, int]
-    slide: str
+    sliding: str
     degree: int
 
     def definition(self, query: Query) -> Definition:
         """The continuous query."""
         keys = (self.key,) if self.keyed else ()
-        return Definition(query, WindowSpec(*self.window_us), self.time, keys, sliding=self.slide)
+        return Definition(query, WindowSpec(*self.window_us), self.time, keys, sliding=self.sliding)
 
 
 def answers_equal_reference_in_every_window(query: Query, run: Run) -> None:
