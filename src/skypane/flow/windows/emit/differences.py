@@ -19,6 +19,7 @@ from skypane.model.errors import SchemaError
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes, sort_by
+from skypane.tables.take import take_rows
 
 KEY = f"{PREFIX}key"
 
@@ -43,7 +44,7 @@ def differences(definition: Definition, fired: Iterable[Fired], span: Span) -> I
     window_id = np.concatenate((window_id[goes] + 1, window_id[comes]))
     change = np.concatenate((np.full(len(goes), -1), np.full(len(comes), 1))).astype(np.int8)
     order = sort_by(window_id, key[rows])
-    answer = Grouped(table.take(pa.array(rows[order.rows])), order.groups)
+    answer = Grouped(take_rows(table, rows[order.rows]), order.groups)
     yield Fired(window_id[order.rows][order.groups.offsets[:-1]], answer, change[order.rows])
 
 
