@@ -16,9 +16,13 @@ from skypane.queries.base import Query, find_column
 from skypane.queries.reduce import combine, lift
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.schemas import arrow_schema, map_in_arrow, quoted, spark_schema
+from skypane.tables.batches import small_batches
 from skypane.tables.grouping import Order, key_codes, sort_by
+from skypane.tables.rows import without_internal
+from skypane.tables.take import take_rows
 
 _LIFT_ROWS = 1 << 18
+_LIFT_BYTES = 1 << 28
 
 
 def answer_once(df: DataFrame, query: Query, by: Sequence[str], invalid: str) -> DataFrame:
@@ -41,15 +45,15 @@ def answer_once(df: DataFrame, query: Query, by: Sequence[str], invalid: str) ->
     query.check(arrow_schema(prepared))
 
     def local(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _reduced(query, keys, batches, invalid).to_batches()
+        yield from small_batches(_reduced(query, keys, batches, invalid))
 
     def final(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         whole = _reduced(query, keys, batches, "trusted")
         if not whole.num_rows:
             return
         order = _by_key(whole, keys)
-        answer = query.lower(whole.take(pa.array(order.rows)), order.groups).table
-        yield from answer.select([name for name in answer.column_names if not name.startswith(PREFIX)]).to_batches()
+        answer = query.lower(take_rows(whole, order.rows), order.groups).table
+        yield from small_batches(without_internal(answer))
 
     partials = map_in_arrow(prepared, local, schema)
     spread = partials.repartition(*map(quoted, keys)) if keys else partials.repartition(1)
@@ -73,7 +77,7 @@ def _reduced(query: Query, keys: tuple[str, ...], batches: Iterator[pa.RecordBat
     pending: list[pa.RecordBatch] = []
     for batch in batches:
         pending.append(batch)
-        if sum(b.num_rows for b in pending) >= _LIFT_ROWS:
+        if sum(b.num_rows for b in pending) >= _LIFT_ROWS or sum(b.nbytes for b in pending) >= _LIFT_BYTES:
             partials.append(_lifted(query, keys, pa.Table.from_batches(pending), invalid))
             pending = []
     if pending:

@@ -31,6 +31,7 @@ from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.model.panes import NO_PANE
 from skypane.tables.grouping import key_codes, sort_by
+from skypane.tables.take import take_rows
 
 _ROW = f"{PREFIX}reaching"
 
@@ -70,7 +71,7 @@ def _by_dominance(definition: Definition, table: pa.Table, wanted: BoolArray) ->
     codes = key_codes(table, definition.keys)
     order = sort_by(codes, np.zeros(len(codes), dtype=np.int64))
     rows, groups = order.rows, order.groups
-    values = query.matrix(table.select(list(query.inputs())).take(pa.array(rows)))
+    values = query.matrix(take_rows(table.select(list(query.inputs())), rows))
     panes, asked = table.column(PANE).to_numpy()[rows], wanted[rows]
     older, younger = np.full(len(rows), NO_PANE), np.full(len(rows), STILL_ALIVE)
     big = groups.sizes > critical.BIG_KEY_ROWS
@@ -105,7 +106,7 @@ class _Panes:
         codes = key_codes(table, definition.keys)
         self._rows = np.flatnonzero(np.isin(codes, codes[wanted]))
         self._wanted = wanted[self._rows]
-        table = table.select(list(dict.fromkeys((*definition.keys, PANE, *query.inputs())))).take(pa.array(self._rows))
+        table = take_rows(table.select(list(dict.fromkeys((*definition.keys, PANE, *query.inputs())))), self._rows)
         self._pane = table.column(PANE).to_numpy()
         self._order = PaneOrder(table, definition.keys)
         slim = table.select(list(query.inputs())).append_column(_ROW, pa.array(np.arange(table.num_rows)))
@@ -146,7 +147,7 @@ class _Panes:
         codes, which = np.unique(first * (len(self._order) + 1) + end, return_inverse=True)
         pairs = [np.zeros(0, dtype=np.int64)]
         for run, order, _ in self._tree.cover(*np.divmod(codes, len(self._order) + 1)):
-            gathered = self._tree.table.take(pa.array(order.rows))
+            gathered = take_rows(self._tree.table, order.rows)
             chosen = self._query.select(gathered.select(list(self._query.inputs())), order.groups)
             numbers = gathered.column(_ROW).to_numpy()[chosen]
             pairs.append((order.groups.row_ids()[chosen] + run.start) * len(self._rows) + numbers)

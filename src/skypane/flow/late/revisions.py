@@ -16,6 +16,7 @@ from skypane.model.columns import GROUP, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes
+from skypane.tables.take import take_rows
 
 WINDOW_ID = f"{PREFIX}window"
 NUMBER = f"{PREFIX}revision"
@@ -119,7 +120,7 @@ def _rows_of(answer: Grouped, groups: Int64Array) -> pa.Table:
     if _ROW in table.column_names:
         group = np.repeat(np.arange(len(groups)), sizes)
         rows = rows[np.lexsort((table.column(_ROW).to_numpy()[rows], group))]
-    return table.take(pa.array(rows))
+    return take_rows(table, rows)
 
 
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> BoolArray:
@@ -134,7 +135,7 @@ def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> BoolArray:
 
 def _leads(fired: Fired) -> pa.Table:
     """One row of each group."""
-    return fired.answer.table.take(pa.array(fired.answer.groups.offsets[:-1]))
+    return take_rows(fired.answer.table, fired.answer.groups.offsets[:-1])
 
 
 def _codes(

@@ -23,6 +23,7 @@ from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine, with_frame
 from skypane.tables.grouping import Order
 from skypane.tables.ranges import ranges
+from skypane.tables.take import take_rows
 
 _INDEX = f"{PREFIX}index"
 
@@ -71,7 +72,7 @@ class WindowAnswers:
         return Grouped(pa.concat_tables([part.table for part in parts]), Groups.from_sizes(sizes))
 
     def _lowered(self, rows: Int64Array, groups: Groups) -> Grouped:
-        return self._definition.query.lower(self._rows.take(pa.array(rows)), groups)
+        return self._definition.query.lower(take_rows(self._rows, rows), groups)
 
     def _by_dominance(self, asked: KeyWindows, present: BoolArray) -> tuple[Int64Array, Groups]:
         """The rows of each window: every row is in a range of windows."""
@@ -101,7 +102,7 @@ class WindowAnswers:
         tree, covered = self._tree(self._order.combined(query, slim, (), present), asked)
         rows, sizes = [], []
         for _, order, _ in covered:
-            gathered = tree.table.take(pa.array(order.rows))
+            gathered = take_rows(tree.table, order.rows)
             chosen = query.select(gathered.select(list(query.inputs())), order.groups)
             rows.append(gathered.column(_INDEX).to_numpy()[chosen])
             sizes.append(order.groups.after_keeping(chosen).sizes)
@@ -116,7 +117,7 @@ class WindowAnswers:
             some = Order(order.rows, Groups.from_sizes(order.groups.sizes[full]))
             whole = combine(query, tree.table, some, self._definition.frame)
             answer = with_frame(
-                query.lower(whole.table, whole.groups), tree.table.select(keys).take(pa.array(some.first_rows()))
+                query.lower(whole.table, whole.groups), take_rows(tree.table.select(keys), some.first_rows())
             )
             sizes = np.zeros(len(full), dtype=np.int64)
             sizes[full] = answer.groups.sizes

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
 from skypane.flow.windows.slide.base import Fired
 from skypane.flow.windows.slide.recompute import RecomputeSlide
@@ -20,6 +19,7 @@ from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes
 from skypane.tables.ranges import ramp
+from skypane.tables.take import take_rows
 
 
 class TilesSlide(RecomputeSlide):
@@ -44,7 +44,7 @@ class TilesSlide(RecomputeSlide):
         another key, or too old to be in the window.
         """
         window = self._definition.window
-        leads = leaves.table.select([*self._definition.keys, PANE]).take(pa.array(leaves.groups.offsets[:-1]))
+        leads = take_rows(leaves.table.select([*self._definition.keys, PANE]), leaves.groups.offsets[:-1])
         pane, key = leads.column(PANE).to_numpy(), key_codes(leads, self._definition.keys)
         key = np.concatenate(([0], np.cumsum(key[1:] != key[:-1]))).astype(np.int64)
         newest = window.last_window(pane)
