@@ -204,6 +204,32 @@ def test_console_shows_text_that_looks_like_markup(spark: SparkSession, tmp_path
     assert "[/bold] [red]x" in text.getvalue()
 
 
+def test_console_hides_nothing_where_it_is_narrow(query: ContinuousQuery, wanted: Outputs) -> None:
+    text = io.StringIO()
+    run(query, sink=sp.ConsoleSink(max_rows=10_000, console=Console(file=text, width=80, color_system=None)))
+    shown = text.getvalue()
+    assert "…" not in shown
+    assert len(re.findall(r"^ +row \d+$", shown, re.MULTILINE)) == len(wanted.results.rows())
+    assert sorted(int(n) for n in re.findall(r"^ +n +(\d+)$", shown, re.MULTILINE)) == sorted(
+        row["n"] for row in wanted.results.rows()
+    )
+
+
+def test_console_shows_any_zone_and_any_year(spark: SparkSession, tmp_path: Path) -> None:
+    last_second_us = 253_402_300_799_000_000
+    rows = [{"n": i, "ts": last_second_us + i, "city": "x", "zone": 1, "a": 1.0, "b": 1} for i in range(6)]
+    write_batches(tmp_path / "in", [pa.Table.from_pylist(rows, SCHEMA)])
+    text = io.StringIO()
+    console = Console(file=text, width=250, color_system=None)
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "GMT+1")
+        stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
+        run(stream.aggregate(n="count"), sink=sp.ConsoleSink(console=console))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert re.search(r"10000-01-01 00:59:59\.000 \.\. 01:00:00\.000 │ +6 │", text.getvalue())
+
+
 def test_functions_get_a_dataframe_and_the_step(query: ContinuousQuery, wanted: Outputs) -> None:
     calls: list[tuple[int, list[dict[str, Any]], str]] = []
 
