@@ -17,8 +17,8 @@ from skypane.local.engine import Engine, StepOutput
 from skypane.model.windows import WindowSpec
 from skypane.queries.base import Query
 from skypane.tables import take
+from skypane.testing.oracle import actual_answers, as_text
 from tests.flow.test_engine_properties import SCHEMA, queries, streams, windows
-from tests.support.oracle import actual_answers, as_text
 
 
 def run(definition: Definition, rows: Sequence[dict[str, Any]], piece_bytes: int) -> list[StepOutput]:
@@ -37,7 +37,7 @@ def run(definition: Definition, rows: Sequence[dict[str, Any]], piece_bytes: int
     rows=streams(),
     query=queries,
     spec=windows,
-    slide=st.sampled_from(["auto", "tiles", "recompute"]),
+    sliding=st.sampled_from(["auto", "tiles", "recompute"]),
     processing=st.sampled_from(["out_of_order", "in_order"]),
     allowed_us=st.sampled_from([0, 3_000_000]),
 )
@@ -49,7 +49,7 @@ def test_answers_do_not_depend_on_the_size_of_pieces(
         WindowSpec(*spec),
         "ts",
         ("key",),
-        slide=slide,
+        sliding=slide,
         processing=processing,
         harm_horizon_us=0 if allowed_us else 10**9,
         allowed_lateness_us=allowed_us,
