@@ -210,7 +210,7 @@ def skyline_groups(values: npt.ArrayLike, offsets: npt.ArrayLike) -> Indices:
 
 def skyline_of_groups(table: Floats, offsets: Indices) -> Indices:
     """The same for a table and offsets that are known to be in order."""
-    if table.shape[1] == 0:  # without attributes all rows are equal
+    if not table.size:  # without attributes all rows are equal
         return np.arange(len(table), dtype=np.int64)
     kept = np.zeros(len(table), dtype=np.bool_)
     keep = _keep_groups if _worth_trees(table, offsets) else _keep_groups_without_trees

@@ -28,6 +28,7 @@ from skypane.spark.query import RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
 from skypane.spark.sinks.parquet import ParquetSink
 from skypane.spark.store.checkpoint import Checkpoint, local_path
+from skypane.spark.workers import check_workers
 
 
 def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
@@ -48,6 +49,7 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     seen_by_workers = arrow_schema(prepared)
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
     definition = replace(definition, time_zone=records.field(definition.time).type.tz)
+    check_workers(df.sparkSession)
     definition.query.warm_up()
     slide_for(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:
