@@ -37,7 +37,7 @@ def run(definition: Definition, rows: Sequence[dict[str, Any]], piece_bytes: int
     rows=streams(),
     query=queries,
     spec=windows,
-    sliding=st.sampled_from(["auto", "tiles", "recompute"]),
+    slide=st.sampled_from(["auto", "tiles", "recompute"]),
     processing=st.sampled_from(["out_of_order", "in_order"]),
     allowed_us=st.sampled_from([0, 3_000_000]),
 )

@@ -33,6 +33,7 @@ from skypane.spark.sinks.base import Continuation
 from skypane.spark.sinks.places import check_apart
 from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.store.folders import local_path
+from skypane.spark.workers import check_workers
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     """Check the query against the records, open checkpoint and sinks, start."""
     checked = check_query(df, definition, options)
     prepared, records, definition = checked.prepared, checked.records, checked.definition
+    check_workers(df.sparkSession)
     definition.query.warm_up()
     slide_for(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:
