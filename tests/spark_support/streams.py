@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -24,7 +23,7 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine
 from skypane.spark.sinks.base import Sink, StepRows
-from skypane.testing.oracle import Answer, actual_answers, as_text, time_window
+from skypane.testing.oracle import Answer, actual_answers, answers_by_reference
 from tests.spark_support.tables import with_oracle_columns
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -161,17 +160,7 @@ def expected(spark: SparkSession, definition: Definition, accepted: pa.Table) ->
     if not accepted.num_rows:
         return {}
     df = spark.createDataFrame(accepted, schema=from_arrow_schema(accepted.schema, prefer_timestamp_ntz=True))
-    members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    window = time_window(definition)
-    size, slide = window.size_us, window.slide_us
-    for row in with_oracle_columns(df, definition.query).toArrow().to_pylist():
-        time = micros(row[definition.time])
-        start = time // slide * slide
-        while start > time - size:
-            where = (*(row[key] for key in definition.keys), start)
-            members[where].append(row)
-            start -= slide
-    return {where: as_text(definition, definition.query.reference(rows)) for where, rows in members.items()}
+    return answers_by_reference(definition, with_oracle_columns(df, definition.query).toArrow().to_pylist())
 
 
 def check_run(
