@@ -13,7 +13,7 @@ import skypane as sp
 class SqliteSink(sp.Sink):
     """One row per answer row, as JSON, with the step that sent it. Give every query a database of its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | Path) -> None:
         self._path = path
 
     def publish(self, step: int, rows: sp.StepRows) -> None:
