@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -40,6 +42,11 @@ try:
     __version__ = version("skypane")
 except PackageNotFoundError:  # running from a source tree that is not installed
     __version__ = "0"
+
+# Spark asks the driver's Python for the sources that packages bring along (``pyspark_skypane_*``), but takes ``python3``
+# from the path for it: in an environment that is not activated another one, which knows none.
+if sys.executable and "PYSPARK_PYTHON" not in os.environ:
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
 # What needs Spark is imported when it is first used, so that the core works without it; so is what only those need who
 # extend skypane.

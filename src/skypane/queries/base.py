@@ -18,6 +18,7 @@ import pyarrow as pa
 from skypane.model.columns import PREFIX
 from skypane.model.errors import SchemaError
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
+from skypane.tables.take import take_rows
 
 Row = dict[str, Any]
 
@@ -139,7 +140,7 @@ class Selection(Query):
         indices = self.select(rows, groups)
         if len(indices) == rows.num_rows:
             return Grouped(rows, groups)
-        return Grouped(rows.take(pa.array(indices)), groups.after_keeping(indices))
+        return Grouped(take_rows(rows, indices), groups.after_keeping(indices))
 
     def combine(self, partials: pa.Table, groups: Groups) -> Grouped:
         """A selection of a union of selections: the same operation again."""

@@ -15,6 +15,7 @@ from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine, with_frame
 from skypane.tables.grouping import Order, key_codes, sort_by
 from skypane.tables.ranges import ramp, ranges
+from skypane.tables.take import take_rows
 
 
 class RecomputeSlide(Slide):
@@ -30,7 +31,7 @@ class RecomputeSlide(Slide):
     def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:
         window, sizes = self._definition.window, panes.groups.sizes
         lead_rows, sizes = panes.groups.offsets[:-1][sizes > 0], sizes[sizes > 0]
-        leads = panes.table.select(list(self._definition.frame)).take(pa.array(lead_rows))
+        leads = take_rows(panes.table.select(list(self._definition.frame)), lead_rows)
         pane = leads.column(PANE).to_numpy()
         low = np.maximum(window.first_window(pane), span.first)
         count = np.maximum(np.minimum(window.last_window(pane), span.end - 1) - low + 1, 0)
@@ -55,10 +56,10 @@ class RecomputeSlide(Slide):
         """Combine the panes of each window and lower the result."""
         query = self._definition.query
         if (members.sizes == 1).all():
-            whole = Grouped(table.take(pa.array(order.rows)), order.groups)
+            whole = Grouped(take_rows(table, order.rows), order.groups)
         else:
             whole = combine(query, table, order, self._definition.frame)
         answer = query.lower(whole.table, whole.groups)
         if query.selective:
             return answer
-        return with_frame(answer, table.select(list(self._definition.keys)).take(pa.array(order.first_rows())))
+        return with_frame(answer, take_rows(table.select(list(self._definition.keys)), order.first_rows()))
