@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 from skypane import kernels
 from skypane.flow.windows.slide.critical import window_range
 from skypane.kernels import reference, skylines, sliding
-from skypane.kernels.arrays import NONE_PANE
+from skypane.model.panes import NO_PANE
 from skypane.model.windows import WindowSpec
 
 relaxed = settings(deadline=None)  # the first example compiles
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _trees() -> None:
+    """Small tables go through the trees too, as in a process that has been running for a while."""
+    kernels.load_trees(np.float64)
+    kernels.load_trees(np.float32)
+
 
 SMALL = [0.0, 1.0, 2.0, 3.0]
 NASTY = [
@@ -146,6 +154,24 @@ def test_larger_tables_of_every_width(width: int, levels: int) -> None:
         np.testing.assert_array_equal(kernels.skyline(values), reference.skyline(values))
 
 
+@pytest.mark.parametrize("width", [1, 2, 5, 16])
+def test_before_the_trees_are_loaded(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(skylines, "_with_trees", set())
+    monkeypatch.setattr(skylines, "_without_trees", {})
+    generator = np.random.default_rng(width)
+    offsets = np.concatenate([[0], np.cumsum([0, 1, 6, 7, 400, 401, 1500])])
+    table = generator.integers(0, 9, size=(offsets[-1], width)).astype(np.float64)
+    for values in (table, table + 1e17, table.astype(np.float32)):
+        expected = reference.skyline_groups(values, offsets)
+        np.testing.assert_array_equal(kernels.skyline_groups(values, offsets), expected)
+    assert not skylines._with_trees
+    monkeypatch.setattr(skylines, "PATIENCE", 3 * sum(n**2 for n in (401, 1500)) // skylines.LANES)
+    rounds = [kernels.skyline_groups(table, offsets) for _ in range(3)]
+    assert skylines._with_trees == {"float64"}, "the first two tables were of this type, the third was too much"
+    for found in rounds:
+        np.testing.assert_array_equal(found, reference.skyline_groups(table, offsets))
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 10))
 def test_many_small_groups(seed: int, width: int) -> None:
@@ -173,7 +199,7 @@ def test_threads_find_the_same_bounds(monkeypatch: pytest.MonkeyPatch, seed: int
     panes = np.sort(rng.integers(0, 12, 400))
     found = []
     for threads in (1, 3):
-        critical, died = np.full(400, NONE_PANE), np.full(400, sliding.STILL_ALIVE)
+        critical, died = np.full(400, NO_PANE), np.full(400, sliding.STILL_ALIVE)
         for fresh in (panes < 8, panes >= 8):
             own = np.flatnonzero(panes <= panes[fresh].max())
             own_critical, own_died = critical[own], died[own]
@@ -205,12 +231,12 @@ def test_bounds_by_index_are_exact_wherever_a_window_has_the_row(
     panes = np.sort(rng.integers(first, first + 15, rows))
     fresh = panes >= first + rng.integers(0, 15)
     judged = rng.random(rows) < 0.3
-    by_pairs, by_index = ((np.full(rows, NONE_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
+    by_pairs, by_index = ((np.full(rows, NO_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
     whole = np.array([0, rows])
     sliding.slide_groups(table, panes, fresh, whole, *by_pairs)
     sliding.slide_one(table, panes, fresh, *by_index, window.shape)
     assert_same_windows(window, panes, by_pairs, by_index)
-    by_pairs, by_index = ((np.full(rows, NONE_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
+    by_pairs, by_index = ((np.full(rows, NO_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
     sliding.bound_groups(table, panes, judged, whole, *by_pairs)
     sliding.bound_one(table, panes, judged, *by_index, window.shape)
     assert_same_windows(window, panes, by_pairs, by_index)

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from skypane.api.stream import ContinuousQuery, Stream
+from skypane.testing.oracle import time_window
 from skypane.testing.transcripts import Transcript, load_transcripts, outcome_of
 from tests.spark_support.streams import Outputs, read_batches, write_batches
 
@@ -47,7 +48,7 @@ def run(spark: SparkSession, folder: Path, transcript: Transcript, outputs: Outp
     definition = transcript.definition
     stream = Stream(read_batches(spark, folder / "in", transcript.schema), definition.time, definition.keys)
     guard = transcript.guard
-    question = ContinuousQuery(stream, definition.window, definition.query).lateness(
+    question = ContinuousQuery(stream, time_window(definition), definition.query).lateness(
         transcript.policy,
         allowed=f"{definition.allowed_lateness_us} microseconds",
         max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",

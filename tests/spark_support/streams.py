@@ -24,8 +24,8 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine
 from skypane.spark.sinks.base import Sink, StepRows
+from skypane.testing.oracle import Answer, actual_answers, as_text, time_window
 from tests.spark_support.tables import with_oracle_columns
-from tests.support.oracle import Answer, actual_answers, as_text
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 HOUR_US = 3_600_000_000
@@ -162,7 +162,8 @@ def expected(spark: SparkSession, definition: Definition, accepted: pa.Table) ->
         return {}
     df = spark.createDataFrame(accepted, schema=from_arrow_schema(accepted.schema, prefer_timestamp_ntz=True))
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    size, slide = definition.window.size_us, definition.window.slide_us
+    window = time_window(definition)
+    size, slide = window.size_us, window.slide_us
     for row in with_oracle_columns(df, definition.query).toArrow().to_pylist():
         time = micros(row[definition.time])
         start = time // slide * slide
@@ -206,12 +207,11 @@ def assert_windows_in_order(definition: Definition, sink: CollectSink) -> None:
 
 def assert_fates(definition: Definition, policy: Lateness, batches: Sequence[pa.Table], outputs: Outputs) -> None:
     """Late and quarantined rows, each with all it says, are those of the engine that runs without Spark."""
-    window = definition.window
-    horizon_us = 10 * max(window.size_us, window.slide_us)
+    horizon_us = 10 * definition.window.reach_us
     engine = Engine(
         replace(definition, harm_horizon_us=horizon_us),
         policy,
-        FutureGuard(max(HOUR_US, 10 * max(window.size_us, window.slide_us))),
+        FutureGuard(max(HOUR_US, horizon_us)),
     )
     state, late, quarantined = engine.start(), [], []
     for batch in batches:

@@ -10,7 +10,8 @@ from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.model.errors import OptionError
-from skypane.scheduling.batch_plan import BatchPlanner, check_splitting
+from skypane.scheduling.batch_plan import check_splitting
+from skypane.scheduling.pane_strategies import StrategyFactory
 
 POLICIES: Mapping[str, Callable[..., Lateness]] = {
     "kslack": KSlack,
@@ -18,7 +19,6 @@ POLICIES: Mapping[str, Callable[..., Lateness]] = {
     "drop_ratio": DropRatio,
     "harm": Harm,
 }
-EMISSIONS = ("full", "changes")
 
 
 def as_policy(policy: object, **settings: object) -> Lateness:
@@ -35,17 +35,10 @@ def as_policy(policy: object, **settings: object) -> Lateness:
         raise OptionError(f"Lateness policy {policy!r} with {_settings(settings)}: {_why(error)}.") from error
 
 
-def as_planner(splitting: str, pane_degree: int | None, slots: int) -> BatchPlanner | None:
+def as_splitting(splitting: str | StrategyFactory, pane_degree: int | None) -> str | StrategyFactory | None:
     """Who routes records to the tasks of the pane stage; nobody where each task makes partials of what it reads."""
     check_splitting(splitting, pane_degree)
-    return None if splitting == "combine" else BatchPlanner(splitting, pane_degree or slots)
-
-
-def as_emission(emit: str) -> str:
-    """What is emitted of a window's answer."""
-    if emit not in EMISSIONS:
-        raise OptionError(f"emit={emit!r} is unknown; it must be one of {', '.join(EMISSIONS)}.")
-    return emit
+    return None if splitting == "combine" else splitting
 
 
 def _settings(settings: Mapping[str, object]) -> str:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
-from skypane.api.by_name import EMISSIONS, POLICIES
+from skypane.api.by_name import POLICIES
 from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, Share, Text, Whole
+from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
 from skypane.scheduling.batch_plan import SPLITTINGS
@@ -200,7 +201,13 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "1 minute",
         none=True,
     ),
-    Option("run", "emit", Choice(EMISSIONS, objects=True), "Whole answers, or changes from window to window.", "full"),
+    Option(
+        "run",
+        "emit",
+        Choice(tuple(EMISSIONS), objects=True),
+        "Whole answers, or changes from window to window.",
+        "full",
+    ),
     Option("run", "name", Text("best-offers"), "The name of the query in Spark."),
 )
 

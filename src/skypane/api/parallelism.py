@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skypane.api.by_name import as_planner
+from skypane.api.by_name import as_splitting
 from skypane.api.options import check
+from skypane.scheduling.degrees import Degrees
+from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.scheduling.ranges import window_scheduling
-from skypane.spark.stages import Settings
+from skypane.spark.settings import Settings
 
 
 @dataclass(frozen=True)
 class Parallelism:
     """The options of :meth:`~skypane.api.stream.ContinuousQuery.parallel`, which explains them."""
 
-    splitting: str = "combine"
+    splitting: str | StrategyFactory = "combine"
     pane_degree: int | None = None
     degree: int | None = None
     window_scheduling: str = "ranges"
@@ -29,10 +31,9 @@ class Parallelism:
     def settings(self, slots: int) -> Settings:
         """For an engine that runs so many tasks at a time."""
         return Settings(
-            self.degree or slots,
+            Degrees(self.pane_degree, self.degree or slots),
             self.inline_rows,
             slots,
-            as_planner(self.splitting, self.pane_degree, slots),
-            self.pane_degree,
+            as_splitting(self.splitting, self.pane_degree),
             window_scheduling(self.window_scheduling),
         )

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skypane.api.by_name import as_emission
 from skypane.api.options import SINKS, check
+from skypane.flow.windows.emit.base import Emission
+from skypane.flow.windows.emit.names import emission
 from skypane.model.durations import Duration
 
 if TYPE_CHECKING:
@@ -31,10 +32,17 @@ class RunOptions:
     available_now: bool = False
     flush: bool = True
     idle_timeout: Duration | None = "1 minute"
-    emit: str = "full"
+    emit: str | Emission = "full"
     name: str | None = None
 
     def __post_init__(self) -> None:
         given = {name: value for name, value in vars(self).items() if name not in SINKS}
-        check("run", {**given, "checkpoint": None if self.checkpoint is None else os.fspath(self.checkpoint)})
-        as_emission(self.emit)
+        given["checkpoint"] = None if self.checkpoint is None else os.fspath(self.checkpoint)
+        if isinstance(self.emit, Emission):
+            del given["emit"]
+        check("run", given)
+
+    @property
+    def emission(self) -> Emission:
+        """What is sent of the windows' answers."""
+        return emission(self.emit)

@@ -14,6 +14,7 @@ from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
 from skypane.api.waiting import Waiting
 from skypane.flow.definition import Definition
+from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.slide.choice import check_lateness, check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
@@ -27,12 +28,13 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
+from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.spark.explain import explain
 from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
+from skypane.spark.settings import Settings
 from skypane.spark.sinks.custom import as_sink
-from skypane.spark.stages import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -161,7 +163,7 @@ class ContinuousQuery:
     def parallel(
         self,
         *,
-        splitting: str | EllipsisType = ...,
+        splitting: str | StrategyFactory | EllipsisType = ...,
         pane_degree: int | EllipsisType | None = ...,
         degree: int | EllipsisType | None = ...,
         window_scheduling: str | EllipsisType = ...,
@@ -173,7 +175,7 @@ class ContinuousQuery:
 
         splitting: who makes the partials. ``"combine"`` (the default): each task of what it has read, and nothing but
             partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"`` and
-            ``"adaptive_pid"``.
+            ``"adaptive_pid"``; so does one of your own, a class derived from ``sp.PaneStrategy``.
         pane_degree: the tasks of the pane stage (default: Spark's default parallelism); with ``"combine"`` at most so
             many, and source partitions beyond that share a task.
         degree: the most window-stage tasks (default: Spark's default parallelism).
@@ -208,7 +210,7 @@ class ContinuousQuery:
         available_now: bool = False,
         flush: bool = True,
         idle_timeout: Duration | None = "1 minute",
-        emit: str = "full",
+        emit: str | Emission = "full",
         name: str | None = None,
     ) -> RunningQuery:
         """Start the query.
@@ -241,8 +243,8 @@ class ContinuousQuery:
             self.spec,
             self.source.time,
             self.source.keys,
-            emit=run.emit,
-            slide=self.parallelism.sliding,
+            emit=run.emission,
+            sliding=self.parallelism.sliding,
             partition=self.source.partition,
             allowed_lateness_us=self.waiting.allowed_us,
             harm_horizon_us=self.waiting.harm_horizon_us(self.spec, asked=run.late is not None),

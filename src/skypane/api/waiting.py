@@ -12,7 +12,7 @@ from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 
 _MIN_FUTURE_US = 3_600_000_000
 _FUTURE_WINDOWS = 10
@@ -40,23 +40,23 @@ class Waiting:
         """How long answers are corrected."""
         return parse_duration_us(self.allowed, "allowed", zero_ok=True)
 
-    def punctuator(self, window: WindowSpec, partition: str | None) -> Punctuator:
+    def punctuator(self, window: Panes, partition: str | None) -> Punctuator:
         """Who decides how far the punctuation moves."""
         guard = FutureGuard(self._max_future_us(window), self.future_support)
         return Punctuator(self.policy, guard, self._sources(partition))
 
-    def harm_horizon_us(self, window: WindowSpec, *, asked: bool) -> int:
+    def harm_horizon_us(self, window: Panes, *, asked: bool) -> int:
         """How long late records are judged; by default only if somebody asks for it."""
         if self.harm_horizon == "auto":
-            return _HORIZON_WINDOWS * _span_us(window) if asked or self.policy.needs_harm else 0
+            return _HORIZON_WINDOWS * window.reach_us if asked or self.policy.needs_harm else 0
         if self.harm_horizon is None and self.policy.needs_harm:
             name = type(self.policy).__name__
             raise OptionError(f"{name} has to judge late records: harm_horizon=None is not enough.")
         return _us_or_none(self.harm_horizon, "harm_horizon") or 0
 
-    def _max_future_us(self, window: WindowSpec) -> int | None:
+    def _max_future_us(self, window: Panes) -> int | None:
         if self.max_future == "auto":
-            return max(_MIN_FUTURE_US, _FUTURE_WINDOWS * _span_us(window))
+            return max(_MIN_FUTURE_US, _FUTURE_WINDOWS * window.reach_us)
         return _us_or_none(self.max_future, "max_future")
 
     def _sources(self, partition: str | None) -> SourcePartitions | None:
@@ -64,10 +64,6 @@ class Waiting:
             return None
         timeout_us = parse_duration_us(self.partition_timeout, "partition_timeout")
         return SourcePartitions(partition, self.across, _us_or_none(self.max_lag, "max_lag"), timeout_us)
-
-
-def _span_us(window: WindowSpec) -> int:
-    return max(window.size_us, window.slide_us)
 
 
 def _us_or_none(value: Duration | None, name: str) -> int | None:

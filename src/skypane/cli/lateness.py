@@ -101,7 +101,7 @@ def _outcomes(
     policies += [policy(target) for policy in (DropRatio, Harm) for target in targets]
     with console.status("comparing") as status:
         for policy in policies:
-            status.update(f"comparing: {policy.describe()['policy']}")
+            status.update(f"comparing: {policy.name}")
             yield run_policy(definition, policy, steps, arrival=arrival)
         in_order = Definition(**{**vars(definition), "processing": "in_order"})
         yield run_policy(in_order, KSlack(), steps, arrival=arrival, name="K-slack, in order")

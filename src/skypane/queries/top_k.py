@@ -14,6 +14,7 @@ from skypane.model.columns import ID, PREFIX
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import Groups, Int64Array
 from skypane.queries.base import Expression, Grouped, Invalid, Row, Selection
+from skypane.tables.take import take_rows
 
 SCORE = "score"
 _SCORE_INPUT = f"{PREFIX}score"
@@ -85,7 +86,7 @@ class TopK(Selection):
     def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
         """The best k of each group, best first, with their score."""
         best = self._ranked(partials, groups)
-        table = partials.take(pa.array(best))
+        table = take_rows(partials, best)
         table = table.append_column(SCORE, table.column(_SCORE_INPUT))
         return Grouped(table, Groups.from_sizes(np.minimum(groups.sizes, self.k)))
 

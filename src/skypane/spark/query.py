@@ -66,7 +66,8 @@ class RunningQuery:
         """Totals since the checkpoint began, and the last step."""
         manifest, recent = self._driver.manifest, self._driver.log.recent()
         last = recent[-1] if recent else None
-        return Metrics(manifest.ledger, manifest.judged_so_far, manifest.windows, manifest.step, last, recent)
+        state = manifest.state
+        return Metrics(state.ledger, state.judged_so_far, state.windows, manifest.step, last, recent)
 
     def explain(self) -> str:
         """What the query does, stage by stage."""

@@ -87,7 +87,7 @@ class Admission:
         if front_us is None:
             return DelayHistogram(float(len(panes)))
         numbers, counts = count_panes(panes)
-        return DelayHistogram.count(front_us - (numbers + 1) * self._definition.window.pane_us, counts)
+        return DelayHistogram.count(self._definition.window.overdue_us(numbers, front_us), counts)
 
     def _split_invalid(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Rows that can be used, and those that cannot with the reason."""
