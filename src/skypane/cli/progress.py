@@ -60,7 +60,7 @@ class ProgressPanel:
         ledger = metrics.ledger
         running_s, rate = time.monotonic() - self._started, _rate(metrics.recent)
         if metrics.last is None:
-            return f"{running_s:4.0f} s  {_FIRST_STEP}"
+            return f"{running_s:4.0f} s  {self._before_the_first_step()}"
         return (
             f"{running_s:4.0f} s  {rate:,.0f} records/s, {ledger.delivered:,} so far ({ledger.late:,} late), "
             f"{metrics.windows:,} windows answered"
@@ -70,7 +70,7 @@ class ProgressPanel:
         elapsed = time.monotonic() - self._started
         last = metrics.last
         if last is None:
-            return [("running", f"{elapsed:.0f} s"), ("", _FIRST_STEP)]
+            return [("running", f"{elapsed:.0f} s"), ("", self._before_the_first_step())]
         for step in metrics.recent[-_RATE_STEPS:]:
             self._windows.update(step.last_windows)
         newest = sorted(self._windows.items())[-6:]
@@ -90,6 +90,9 @@ class ProgressPanel:
             ("windows", f"{metrics.windows:,} answered{_latency(metrics.recent)}"),
             ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
         ]
+
+    def _before_the_first_step(self) -> str:
+        return _FIRST_STEP if self._query.is_working else "waiting for the first records"
 
     def _punctuation(self, last: StepMetrics) -> str:
         if last.punctuation_us is None:

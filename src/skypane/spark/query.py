@@ -82,6 +82,11 @@ class RunningQuery:
         """Whether the query is still running."""
         return not self._ended.is_set()
 
+    @property
+    def is_working(self) -> bool:
+        """Whether Spark has found records and is busy with them."""
+        return self._spark_query is not None and self.is_active and bool(self._spark_query.status["isDataAvailable"])
+
     def begin(self, spark_query: StreamingQuery) -> None:
         """Called once Spark has started the query."""
         self._spark_query = spark_query
