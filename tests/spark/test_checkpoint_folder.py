@@ -6,6 +6,7 @@ import json
 import shutil
 import zlib
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.store.folders import MARKER
 from skypane.spark.store.manifest import Manifest, SparkState
+from tests.support.crashes import Crash, Crashed
 
 OLD = Path(__file__).parent.parent / "fixtures" / "checkpoint-v2" / "checkpoint"
 ONE, OTHER = {"query": "one"}, {"query": "other"}
@@ -178,3 +180,49 @@ def test_the_first_commit_does_not_need_more_than_a_claim(tmp_path: Path) -> Non
     again = Checkpoint(tmp_path)
     assert again.open(ONE, start()).step == 1
     again.close()
+
+
+def three_steps(folder: Path) -> set[str]:
+    """Commit three steps, each by a process of its own, that starts again if it dies; the ids that it had committed."""
+    ids, committed = set(), 0
+    while committed < 3:
+        checkpoint = Checkpoint(folder)
+        try:
+            manifest = checkpoint.open(ONE, start())
+            assert manifest.step in {committed, committed + 1}, "a commit was lost"
+            committed = manifest.step
+            checkpoint.claim({"sink": "/x"})
+            take_step(folder, checkpoint, manifest)
+            ids.add(checkpoint.query_id)
+            committed += 1
+        except Crashed:
+            pass
+        finally:
+            checkpoint.close()
+    return ids
+
+
+def take_step(folder: Path, checkpoint: Checkpoint, before: Manifest) -> None:
+    step = before.step + 1
+    offsets = folder / "spark" / "offsets"
+    offsets.mkdir(parents=True, exist_ok=True)
+    (offsets / str(step - 1)).write_text("")
+    scratch = checkpoint.scratch(step)
+    (folder / "state" / f"{step}.arrow").write_text("of an attempt")
+    manifest = Manifest(step=step, batch_id=step - 1, kind="batch", state=start())
+    checkpoint.commit(manifest)
+    checkpoint.clean(manifest, scratch)
+
+
+def test_a_crash_at_any_file_operation_does_not_show(tmp_path: Path) -> None:
+    crash = Crash()
+    for operation in count(1):
+        folder = tmp_path / str(operation)
+        crash.arm(folder, operation)
+        assert len(three_steps(folder)) == 1
+        crash.disarm()
+        with pytest.raises(sp.CheckpointError, match="belongs to a different query"):
+            opened(folder, OTHER)
+        if not crash.happened:
+            break
+    assert operation > 40

@@ -254,7 +254,8 @@ def _uphold(law: Law, bench: Bench) -> None:
     try:
         law(bench)
     except Exception as error:
-        raise AssertionError(f"The sink breaks the law {law.__name__}: {law.__doc__}\n{error}") from error
+        said = str(error) if isinstance(error, AssertionError) else f"It raised {type(error).__name__}: {error}"
+        raise AssertionError(f"The sink breaks the law {law.__name__}: {law.__doc__}\n{said}") from error
 
 
 def _rows() -> list[dict[str, Any]]:
