@@ -18,6 +18,10 @@ from skypane.model.durations import Duration, format_duration_us, parse_duration
 from skypane.model.errors import OptionError
 from skypane.model.groups import BoolArray, Int64Array
 
+FARTHEST_US = 2**61
+"""Times no farther from the epoch (73,000 years) are used: their windows, and differences of them, fit in 64 bits."""
+_LONGEST_US = 2**60
+
 
 @dataclass(frozen=True)
 class WindowSpec:
@@ -31,6 +35,8 @@ class WindowSpec:
             raise OptionError(
                 f"window size and slide must be longer than zero, not {self.size_us}, {self.slide_us} us."
             )
+        if max(self.size_us, self.slide_us) > _LONGEST_US:
+            raise OptionError("window size and slide must be shorter than 36,000 years.")
 
     @classmethod
     def parse(cls, size: Duration, slide: Duration | None = None) -> WindowSpec:
