@@ -16,7 +16,9 @@ from skypane.flow.definition import Definition
 from skypane.model.windows import WindowSpec
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
-from skypane.scheduling.batch_plan import ROUTED, BatchPlanner, RoutingState
+from skypane.scheduling.batch_plan import RoutingState
+from skypane.scheduling.batch_planner import BatchPlanner
+from skypane.scheduling.pane_strategies import PANE_STRATEGIES
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from skypane.spark.jobs.routing import pane_of, routed, worker_of
 from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
@@ -52,7 +54,7 @@ def by_default(spark: SparkSession, query: ContinuousQuery) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("degree", [1, 3])
-@pytest.mark.parametrize("splitting", ROUTED)
+@pytest.mark.parametrize("splitting", PANE_STRATEGIES)
 def test_answers_and_fates_do_not_depend_on_the_strategy(
     spark: SparkSession, query: ContinuousQuery, by_default: list[list[str]], splitting: str, degree: int
 ) -> None:

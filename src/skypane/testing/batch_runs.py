@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, RoutingState, TaskLoad
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState, TaskLoad
+from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.testing.law import expect
 
