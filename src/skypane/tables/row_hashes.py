@@ -43,7 +43,7 @@ def _words(column: pa.ChunkedArray) -> Words:
         bits = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy().astype(np.float64).view(np.uint64)
     else:
         return _digests(column)
-    return np.where(column.is_null().to_numpy(), _NULL, bits).astype(np.uint64)
+    return np.asarray(np.where(column.is_null().to_numpy(), _NULL, bits), dtype=np.uint64)
 
 
 def _is_short(kind: pa.DataType) -> bool:
