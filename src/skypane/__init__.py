@@ -43,7 +43,7 @@ try:
 except PackageNotFoundError:  # running from a source tree that is not installed
     __version__ = "0"
 
-# Spark asks the driver's Python for the sources that packages bring along (``pyspark_skypane_*``), but takes
+# Spark asks the driver's Python for the sources that packages bring along (``pyspark_skypane_*``). Unless told it takes
 # ``python3`` from the path for it: in an environment that is not activated another one, which knows none.
 if sys.executable and "PYSPARK_PYTHON" not in os.environ:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -236,6 +237,42 @@ def test_refused_options_say_what_is_wrong(spark: SparkSession) -> None:
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):
             call()
+
+
+def test_a_small_table_takes_one_job(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [(n, n % 7, f"k{n % 3}") for n in range(1000)]
+    schema = "n int, price int, city string"
+    listed = spark.createDataFrame(rows, schema)
+    listed.write.parquet(str(tmp_path / "small"))
+    held = listed.where("n < 900").cache()
+    held.count()
+    few_tasks = {
+        "list": listed,
+        "arrow": spark.createDataFrame(pa.table({"n": range(1000), "price": [5] * 1000, "city": ["x"] * 1000})),
+        "files": spark.read.parquet(str(tmp_path / "small")).where("n % 2 = 0").selectExpr("n", "price + 1 AS price"),
+        "range": spark.range(1000).selectExpr("id AS n", "id % 7 AS price"),
+        "cached": held,
+    }
+    slow = F.udf(lambda n: n, "int")
+    many_tasks = {
+        "large": spark.range(10_000_000).selectExpr("id AS n", "id % 7 AS price").where("n < 10"),
+        "exploding": spark.range(10).selectExpr("id AS n", "explode(sequence(1, 10)) AS price"),
+        "python": spark.range(10).select(slow("id").alias("n"), F.lit(1).alias("price")),
+        "long list": spark.createDataFrame(rows * 30, schema),
+    }
+    for name, df in {**few_tasks, **many_tasks}.items():
+        assert jobs_of(sp.skyline(df, minimize="price"), name) == (1 if name in few_tasks else 2), name
+    held.unpersist()
+
+
+def jobs_of(df: DataFrame, name: str) -> int:
+    context = df.sparkSession.sparkContext
+    context.setJobGroup(name, name)
+    try:
+        df.collect()
+        return len(context.statusTracker().getJobIdsForGroup(name))
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # takes it back
 
 
 def test_score_ties_are_cut_the_same_whatever_the_partitions(spark: SparkSession) -> None:

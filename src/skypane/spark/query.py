@@ -77,6 +77,11 @@ class RunningQuery:
         """Whether the query is still running."""
         return not self._run.ended.is_set()
 
+    @property
+    def is_working(self) -> bool:
+        """Whether Spark has found records and is busy with them."""
+        return self._run.is_working
+
 
 class QueryRun:
     """What goes on behind the handle: takes Spark's batches, notices an idle stream, a wish to stop, the end."""
@@ -118,7 +123,11 @@ class QueryRun:
     @property
     def is_working(self) -> bool:
         """Whether Spark has found records and is busy with them."""
-        return self._spark_query is not None and self.is_active and bool(self._spark_query.status["isDataAvailable"])
+        return (
+            self._spark_query is not None
+            and not self.ended.is_set()
+            and bool(self._spark_query.status["isDataAvailable"])
+        )
 
     def begin(self, spark_query: StreamingQuery) -> None:
         """Called once Spark has started the query."""
