@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.flow.definition import Definition
+from skypane.model.codec import typed
 from skypane.model.windows import WindowSpec
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
@@ -110,7 +111,7 @@ def test_a_restart_continues_with_the_committed_strategy_or_another(
     run_to_end(first, outputs, flush=False, checkpoint=tmp_path / "c")
     routing = committed(tmp_path / "c")["routing"]
     assert isinstance(routing, dict)
-    state = RoutingState.from_json(routing)
+    state = typed(routing, RoutingState)
     assert state.strategy["name"] == "adaptive_pid"
     assert state.expected
     write_batches(tmp_path / "in", BATCHES[3:], files=2, first=3)

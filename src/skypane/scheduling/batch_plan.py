@@ -34,22 +34,6 @@ class RoutingState:
     elsewhere_us: int = 0
     """How long the step was busy outside the pane stage."""
 
-    def to_json(self) -> dict[str, Any]:
-        """A form that survives JSON."""
-        return {
-            "strategy": dict(self.strategy),
-            "expected": sorted(self.expected.items()),
-            "newest_pane": self.newest_pane,
-            "cut_us": self.cut_us,
-            "elsewhere_us": self.elsewhere_us,
-        }
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> RoutingState:
-        """The inverse of :meth:`to_json`."""
-        expected = {int(pane): int(records) for pane, records in body["expected"]}
-        return cls(body["strategy"], expected, body["newest_pane"], body["cut_us"], body["elsewhere_us"])
-
 
 @dataclass(frozen=True)
 class BatchPlan:
