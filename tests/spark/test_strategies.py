@@ -93,10 +93,10 @@ def test_source_partitions_share_tasks_where_there_are_more(
 
 
 def committed(checkpoint: Path) -> dict[str, object]:
-    """The newest manifest."""
+    """The state of the newest manifest."""
     newest = max((checkpoint / "manifests").glob("*.json"))
-    manifest: dict[str, object] = json.loads(newest.read_text())["body"]["manifest"]
-    return manifest
+    state: dict[str, object] = json.loads(newest.read_text())["body"]["manifest"]["state"]
+    return state
 
 
 @pytest.mark.parametrize("then", ["adaptive_pid", "tuple_rr", "combine"])
