@@ -88,10 +88,11 @@ def _start(
         Output(options.quarantine, records.append(pa.field(REASON, pa.string()))) if options.quarantine else None
     )
     outputs = {"sink": results, "late": late, "quarantine": quarantine}
-    continuation = Continuation(checkpoint.query_id, manifest.step, definition.keys, born=checkpoint.born)
-    _open_sinks(
-        spark, outputs, checkpoint, replace(continuation, checkpoint=None if temporary else str(checkpoint.folder))
+    known_as = None if temporary else str(checkpoint.folder)
+    origin = Continuation(
+        checkpoint.query_id, manifest.step, definition.keys, checkpoint=known_as, born=checkpoint.born
     )
+    _open_sinks(spark, outputs, checkpoint, origin)
     driver = StepDriver(
         spark, definition, options.punctuator, checkpoint, manifest, results, late, quarantine, options.settings
     )
