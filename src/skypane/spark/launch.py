@@ -104,10 +104,11 @@ def _start(
     manifest = checkpoint.open(_fingerprint(definition, records), flow.start())
     spark = prepared.sparkSession
     outputs = _outputs(definition, options, records, arrow_schema(prepared))
-    continuation = Continuation(checkpoint.query_id, manifest.step, definition.keys, born=checkpoint.born)
-    _open_sinks(
-        spark, outputs, checkpoint, replace(continuation, checkpoint=None if temporary else str(checkpoint.folder))
+    known_as = None if temporary else str(checkpoint.folder)
+    origin = Continuation(
+        checkpoint.query_id, manifest.step, definition.keys, checkpoint=known_as, born=checkpoint.born
     )
+    _open_sinks(spark, outputs, checkpoint, origin)
     driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings)
     idle_us = None if options.trigger is None else options.idle_timeout_us
     run = QueryRun(

@@ -30,6 +30,7 @@ class MemorySink(Sink):
                 f"MemorySink(name={name!r}): the name becomes a table; use letters, digits and underscores."
             )
         self.name = name
+        self._open = False
         self._steps: dict[int, pa.Table] = {}
         self._continuation: Continuation | None = None
         self._spark: SparkSession | None = None
@@ -43,12 +44,13 @@ class MemorySink(Sink):
         """Create the table: empty, or with what an earlier run of the same query has left in this process."""
         continuation = continuation or Continuation()
         with _opening:
-            if self.name in _open_tables.get(spark, ()):
+            if self._open or self.name in _open_tables.get(spark, ()):
                 raise OptionError(
                     f"MemorySink({self.name!r}): another running query fills that table. Stop that one, or choose "
                     "another name."
                 )
             _open_tables.setdefault(spark, set()).add(self.name)
+            self._open = True
         before, self._continuation = self._continuation, continuation
         self._spark, self._schema = spark, schema
         try:
@@ -73,6 +75,7 @@ class MemorySink(Sink):
         if self._spark is not None:
             with _opening:
                 _open_tables.get(self._spark, set()).discard(self.name)
+                self._open = False
 
     def publish(self, step: int, rows: StepRows) -> None:
         """Replace the step's rows."""
