@@ -13,11 +13,14 @@ from rich.table import Table
 
 from skypane.flow.definition import Definition
 from skypane.flow.panes.worker import lift_accepted
+from skypane.flow.windows.emit.names import emission
 from skypane.flow.windows.worker import WindowWorker
+from skypane.lateness.progress import Progress
 from skypane.model.columns import GROUP, PANE
 from skypane.model.windows import WindowSpec
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
+from skypane.tables.rows import together
 
 ATTRIBUTES = 8
 BATCH_S = 0.5
@@ -45,20 +48,20 @@ def step_seconds(rate: int, overlap: int, slide: str, emit: str) -> float:
     """The median time of a window-stage step that takes in half a second of records."""
     window = WindowSpec(1_000_000, 1_000_000 // overlap)
     preferences = Preferences.of([f"a{i}" for i in range(ATTRIBUTES)], ())
-    definition = Definition(Skyline(preferences), window, "ts", slide=slide, emit=emit)
+    definition = Definition(Skyline(preferences), window, "ts", sliding=slide, emit=emission(emit))
     worker, rng = WindowWorker(definition), np.random.default_rng(3)
-    state, before, times = None, None, []
+    state, before, times = None, Progress(), []
     batch = int(rate * BATCH_S)
     for step in range(7):
         ts = ((step * batch + np.arange(batch)) / rate * 1e6).astype(np.int64)
         columns = {name: rng.random(batch) for name in preferences.attributes}
         rows = pa.table({"ts": ts, **columns, GROUP: np.zeros(batch, np.int32), PANE: window.pane_of(ts)})
-        partials, _ = lift_accepted(definition, rows)
+        partials = lift_accepted(definition, rows)
         after = int(ts[-1]) - 100_000
         started = time.process_time()
-        advance = worker.advance(state, [partials], before, after)
+        report = worker.advance(state, [partials], before, after)
         times.append(time.process_time() - started)
-        state, before = advance.state, after
+        state, before = together(report.kept.panes), Progress(punctuation_us=after)
     return statistics.median(times[3:])
 
 

@@ -123,10 +123,12 @@ def _measured(
         "partitions": study.partitions,
         "seed": 7,
     }
-    how: dict[str, Any] = {study.option: value, "trigger": trigger, "sink": sp.DiscardSink()}
+    parallel: dict[str, Any] = {study.option: value}
+    how: dict[str, Any] = {"parallel": parallel, "trigger": trigger, "sink": sp.DiscardSink()}
     if study.keys:
         fixed |= {"keys": study.keys, "key_skew": 1.0}
-        how |= {"key": "key", "inline_rows": 0}  # in the driver nothing would be scheduled
+        how["key"] = "key"
+        parallel["inline_rows"] = 0  # in the driver nothing would be scheduled
     df = spark.readStream.format("skypane-traffic").options(**fixed, **options).load()
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     query = skyline_query(df, ATTRIBUTES, study.slide, folder, **how)

@@ -36,14 +36,13 @@ def main() -> None:
         sp.stream(df, time="ts", key="zone")
         .window("1 second", slide="500 milliseconds")
         .top_delta(2, minimize="a", maximize="b")
+        .parallel(degree=2, inline_rows=0)
         .start(
             checkpoint=folder / "checkpoint",
             sink=sp.ParquetSink(folder / "results"),
             late=sp.ParquetSink(folder / "late"),
             quarantine=sp.ParquetSink(folder / "quarantine"),
             available_now=True,
-            degree=2,
-            inline_rows=0,
         )
     )
     query.await_termination()

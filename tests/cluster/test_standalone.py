@@ -120,7 +120,7 @@ def test_two_workers_answer_like_the_oracle(spark: SparkSession, tmp_path: Path,
             table = spark.read.parquet(str(path)).toArrow()
             sink.steps[step] = pa.concat_tables([sink.steps[step], table]) if step in sink.steps else table
     assert_answers(spark, definition_of(query), batches, outputs)
-    assert_fates(definition_of(query), query.policy, batches, outputs)
+    assert_fates(definition_of(query), query.waiting.policy, batches, outputs)
     delivered = sum(batch.num_rows for batch in batches)
     assert said["ledger"]["accepted"] == delivered - len(outputs.lost())
     assert said["windows"] == len({repr((row["zone"], row["window"])) for row in outputs.results.rows()})

@@ -28,9 +28,9 @@ def main() -> None:
         stream(df, time="ts", key="city")
         .window("1 second", slide="500 milliseconds")
         .skyline(minimize="a", maximize="b")
-        .lateness(sp.DropRatio(0.1, initial_slack="200 milliseconds"))
+        .lateness(sp.DropRatio(0.1, initial_slack="200 milliseconds"), allowed="500 milliseconds")
+        .parallel(**orders["parallel"])
         .start(
-            allowed_lateness="500 milliseconds",
             checkpoint=out / "checkpoint",
             sink=sp.ParquetSink(out / "results"),
             late=sp.ParquetSink(out / "late"),

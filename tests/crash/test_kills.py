@@ -11,7 +11,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,14 +53,22 @@ class World:
     runs: dict[Cuts, Uninterrupted] = field(default_factory=dict)
 
     def orders(
-        self, chain: str, failpoint: str | None = None, *, linger: bool = False, source: str = "", **options: Any
+        self,
+        chain: str,
+        failpoint: str | None = None,
+        *,
+        linger: bool = False,
+        source: str = "",
+        parallel: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> dict[str, Any]:
         return {
             "input": str(self.folder / (source or self.input(PLAIN_CUTS))),
             "output": str(self.folder / chain),
             "failpoint": failpoint,
             "linger": linger,
-            "options": {"available_now": True, "inline_rows": 0, "degree": 2, **options},
+            "parallel": {"inline_rows": 0, "degree": 2, **(parallel or {})},
+            "options": {"available_now": True, **options},
         }
 
     def kill_at(self, chain: str, failpoint: str, **options: Any) -> None:
@@ -179,7 +187,7 @@ def test_killed_at_every_point_of_a_batch_and_of_the_final_flush(world: World) -
     # Each process commits a step, then dies in the next one; degree and strategy change from run to run.
     for index, point in enumerate(STEP_POINTS):
         how = {"degree": 1 + index % 4, "splitting": SPLITTINGS[index % len(SPLITTINGS)]}
-        world.kill_at("points", f"{point}@2", inline_rows=(0, 100_000)[index % 2], **how)
+        world.kill_at("points", f"{point}@2", parallel={"inline_rows": (0, 100_000)[index % 2], **how})
     world.kill_at("points", "intent.logged")
     world.kill_at("points", "step.cleaned")
     world.finish("points")
@@ -237,7 +245,7 @@ def test_killed_at_random_times_again_and_again(world: World, seed: int) -> None
         # Two more steps for the failpoint, one for a batch that Spark may yet put together with another.
         if rng.random() < 0.5 and committed_steps(output) < steps(output) - 3:
             how = {"degree": rng.randint(1, 4), "splitting": rng.choice(SPLITTINGS)}
-            world.kill_at(chain, f"{rng.choice(STEP_POINTS)}@{rng.randint(1, 2)}", **how)
+            world.kill_at(chain, f"{rng.choice(STEP_POINTS)}@{rng.randint(1, 2)}", parallel=how)
         else:
             random_kills(world, chain, seed=rng.randint(0, 10**6), kills=1)
     world.finish(chain)

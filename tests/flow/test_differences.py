@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from skypane.flow.definition import Definition
+from skypane.flow.windows.emit.changes import Changes
 from skypane.flow.windows.emit.differences import check_comparable
 from skypane.flow.windows.slide.choice import check_slide, default_slide
 from skypane.model.columns import ID
@@ -26,8 +27,8 @@ def test_rows_that_cannot_be_told_apart_are_refused() -> None:
 
 
 def test_aggregates_are_combined_from_panes_where_an_answer_must_be_repeated() -> None:
-    aggregates = Definition(Aggregates.of({"total": "sum(a)"}), MANY_PANES, "ts", emit="changes")
+    aggregates = Definition(Aggregates.of({"total": "sum(a)"}), MANY_PANES, "ts", emit=Changes())
     assert default_slide(aggregates) == "recompute"
-    assert default_slide(Definition(TopK(2, "a"), MANY_PANES, "ts", emit="changes")) == "tiles"
-    with pytest.raises(OptionError, match=r"slide='tiles'.*emit='changes'.*slide='auto'"):
-        check_slide(Definition(aggregates.query, MANY_PANES, "ts", emit="changes", slide="tiles"))
+    assert default_slide(Definition(TopK(2, "a"), MANY_PANES, "ts", emit=Changes())) == "tiles"
+    with pytest.raises(OptionError, match=r"sliding='tiles'.*emit='changes'.*sliding='auto'"):
+        check_slide(Definition(aggregates.query, MANY_PANES, "ts", emit=Changes(), sliding="tiles"))

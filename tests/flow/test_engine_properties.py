@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
+from skypane.flow.windows.emit.changes import Changes
 from skypane.flow.windows.slide import critical
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
@@ -26,7 +27,7 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
-from tests.support.oracle import Answer, actual_answers, as_text, expected_answers, micros
+from skypane.testing.oracle import Answer, actual_answers, as_text, expected_answers, micros
 
 SCHEMA = pa.schema(
     [
@@ -119,7 +120,7 @@ def test_answers_equal_the_oracle_over_accepted_records(
     seed: int,
 ) -> None:
     critical.BIG_KEY_ROWS = big_key_rows
-    definition = Definition(query, WindowSpec(*spec), "ts", keys, slide=slide)
+    definition = Definition(query, WindowSpec(*spec), "ts", keys, sliding=slide)
     engine = Engine(definition, policy, FutureGuard(3_600_000_000))
     rng = random.Random(seed)
     state, outputs = engine.start(), []
@@ -140,7 +141,7 @@ def test_answers_equal_the_oracle_over_accepted_records(
         outputs.append(output)
     state, output = engine.flush(state, degree)
     outputs.append(output)
-    assert state.panes is None
+    assert not state.kept.panes
 
     assert state.ledger.delivered == len(rows)
     lost = {r["n"] for o in outputs for t in (*o.late, *o.quarantined) for r in t.to_pylist()}
@@ -173,9 +174,9 @@ def test_changes_fold_to_the_full_answers(
 ) -> None:
     critical.BIG_KEY_ROWS = big_key_rows
     assume(slide != "tiles" or not isinstance(query, Aggregates))
-    full = Definition(query, WindowSpec(*spec), "ts", keys, slide=slide)
+    full = Definition(query, WindowSpec(*spec), "ts", keys, sliding=slide)
     emitted = []
-    for definition in (full, replace(full, emit="changes")):
+    for definition in (full, replace(full, emit=Changes())):
         engine = Engine(definition, KSlack(), FutureGuard(3_600_000_000))
         state, tables = engine.start(), []
         borders = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
@@ -185,7 +186,7 @@ def test_changes_fold_to_the_full_answers(
         state, output = engine.flush(state, degree)
         emitted.append([*tables, *output.answers])
         # With changes, what is in the last answer stays in the state until a later window lets it go.
-        assert state.panes is None or definition.emit == "changes"
+        assert not state.kept.panes or definition.emit.looks_back
     assert folded(full, emitted[1], actual_answers(full, emitted[0])) == actual_answers(full, emitted[0])
 
 

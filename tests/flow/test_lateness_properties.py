@@ -23,8 +23,8 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
+from skypane.testing.oracle import Answer, actual_answers, as_text, expected_answers, micros
 from tests.flow.test_engine_properties import SCHEMA, queries, streams, windows
-from tests.support.oracle import Answer, actual_answers, as_text, expected_answers, micros
 
 POLICY = FixedDelay("100 milliseconds")
 Rows = list[dict[str, Any]]
@@ -74,7 +74,7 @@ def test_the_last_revisions_equal_the_oracle_over_accepted_records(
     cuts: list[int],
 ) -> None:
     critical.BIG_KEY_ROWS = big_key_rows
-    definition = Definition(query, WindowSpec(*spec), "ts", keys, slide=slide, allowed_lateness_us=allowed_us)
+    definition = Definition(query, WindowSpec(*spec), "ts", keys, sliding=slide, allowed_lateness_us=allowed_us)
     outputs = run(definition, rows, cuts, degree=2)
     latest: Answer = {}
     numbers: dict[tuple[Any, ...], int] = {}

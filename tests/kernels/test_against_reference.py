@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skypane import kernels
 from skypane.flow.windows.slide.critical import window_range
 from skypane.kernels import reference, simd, skylines, sliding
-from skypane.kernels.arrays import NONE_PANE
+from skypane.model.panes import NO_PANE
 from skypane.model.windows import WindowSpec
 
 relaxed = settings(deadline=None)  # the first example compiles
@@ -199,7 +199,7 @@ def test_threads_find_the_same_bounds(monkeypatch: pytest.MonkeyPatch, seed: int
     panes = np.sort(rng.integers(0, 12, 400))
     found = []
     for threads in (1, 3):
-        critical, died = np.full(400, NONE_PANE), np.full(400, sliding.STILL_ALIVE)
+        critical, died = np.full(400, NO_PANE), np.full(400, sliding.STILL_ALIVE)
         for fresh in (panes < 8, panes >= 8):
             own = np.flatnonzero(panes <= panes[fresh].max())
             own_critical, own_died = critical[own], died[own]
@@ -231,12 +231,12 @@ def test_bounds_by_index_are_exact_wherever_a_window_has_the_row(
     panes = np.sort(rng.integers(first, first + 15, rows))
     fresh = panes >= first + rng.integers(0, 15)
     judged = rng.random(rows) < 0.3
-    by_pairs, by_index = ((np.full(rows, NONE_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
+    by_pairs, by_index = ((np.full(rows, NO_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
     whole = np.array([0, rows])
     sliding.slide_groups(table, panes, fresh, whole, *by_pairs)
     sliding.slide_one(table, panes, fresh, *by_index, window.shape)
     assert_same_windows(window, panes, by_pairs, by_index)
-    by_pairs, by_index = ((np.full(rows, NONE_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
+    by_pairs, by_index = ((np.full(rows, NO_PANE), np.full(rows, sliding.STILL_ALIVE)) for _ in range(2))
     sliding.bound_groups(table, panes, judged, whole, *by_pairs)
     sliding.bound_one(table, panes, judged, *by_index, window.shape)
     assert_same_windows(window, panes, by_pairs, by_index)

@@ -41,7 +41,7 @@ def test_unflushed_windows_stay_open_for_the_next_run(spark: SparkSession, tmp_p
     assert first.metrics().recent[-1].open_panes > 0
     write_batches(tmp_path / "in", batches[3:], first=3)
     # Another degree, another place for the window stage: none of it changes the answers.
-    second = run_to_end(query, outputs, checkpoint=tmp_path / "c", degree=3, inline_rows=0)
+    second = run_to_end(query.parallel(degree=3, inline_rows=0), outputs, checkpoint=tmp_path / "c")
     check_run(spark, query, batches, outputs, second.metrics())
     assert len(outputs.results.rows()) > before
     assert second.metrics().steps == len(batches) + 1
@@ -84,7 +84,7 @@ def test_a_hundred_thousand_keys_in_one_batch(spark: SparkSession, tmp_path: Pat
     write_batches(tmp_path / "in", [pa.table(columns, schema=SCHEMA)])
     sink = CollectSink()
     stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city").window("1 second")
-    running = stream.skyline(minimize="a").start(sink=sink, available_now=True, degree=2)
+    running = stream.skyline(minimize="a").parallel(degree=2).start(sink=sink, available_now=True)
     assert running.await_termination(WAIT_S)
     assert running.metrics().windows == keys
     table = pa.concat_tables(sink.tables)
@@ -194,7 +194,7 @@ def test_explain_and_metrics_say_what_happens(spark: SparkSession, tmp_path: Pat
     batches, outputs = random_batches(seed=9, batches=2), Outputs()
     write_batches(tmp_path / "in", batches)
     query = skyline_of(spark, tmp_path / "in").lateness(sp.KSlack("2 seconds", max_slack="1 minute"))
-    running = run_to_end(query, outputs, degree=3, inline_rows=7)
+    running = run_to_end(query.parallel(degree=3, inline_rows=7), outputs)
     text = running.explain()
     for words in (
         "skyline: minimize=['a'], maximize=['b']",
@@ -235,7 +235,7 @@ def test_names_with_dots_and_backticks(spark: SparkSession, tmp_path: Path) -> N
     df = read_batches(spark, tmp_path / "in").withColumnsRenamed({"city": "ci.ty", "a": "a`b", "ts": "t.s"})
     sink = CollectSink()
     query = sp.stream(df, time="t.s", key=["ci.ty"]).window("1 second").skyline(minimize=["a`b"])
-    running = query.start(sink=sink, available_now=True, inline_rows=0)
+    running = query.parallel(inline_rows=0).start(sink=sink, available_now=True)
     assert running.await_termination(WAIT_S)
     assert sink.rows()
     assert set(sink.rows()[0]) == {"ci.ty", "window", "n", "t.s", "zone", "a`b", "b"}
@@ -251,6 +251,7 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
         question.start(**{"sink": sink, "checkpoint": tmp_path / "c", "available_now": True, **options})
 
     windowed = sp.stream(df, time="ts", key="city").window("1 second")
+    plain = windowed.skyline(minimize="a")
     cases: list[tuple[type[Exception], str, Any]] = [
         (sp.OptionError, "needs a streaming DataFrame", lambda: start(spark.range(1))),
         (sp.SchemaError, "Time column 'when' is not a column", lambda: start(time="when")),
@@ -284,14 +285,18 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
         ),
         (sp.OptionError, "sink='out' is not a sink", lambda: start(sink="out")),
         (sp.OptionError, "late=3 is not a sink", lambda: start(late=3)),
-        (sp.OptionError, "degree=0 must be 1 or more", lambda: start(degree=0)),
-        (sp.OptionError, "inline_rows=-1 must be 0 or more", lambda: start(inline_rows=-1)),
+        (sp.OptionError, "degree=0 must be a whole number from 1", lambda: plain.parallel(degree=0)),
+        (sp.OptionError, "inline_rows=-1 must be a whole number from 0", lambda: plain.parallel(inline_rows=-1)),
         (sp.OptionError, "trigger='soon' is not a duration", lambda: start(trigger="soon")),
         (sp.OptionError, "idle_timeout='0 seconds' must be longer", lambda: start(idle_timeout="0 seconds")),
-        (sp.OptionError, "max_future='1 month': a month has no fixed length", lambda: start(max_future="1 month")),
-        (sp.OptionError, "future_support=0 must be 1 or more", lambda: start(future_support=0)),
+        (
+            sp.OptionError,
+            "max_future='1 month': a month has no fixed length",
+            lambda: plain.lateness(max_future="1 month"),
+        ),
+        (sp.OptionError, "future_support=0 must be a whole number from 1", lambda: plain.lateness(future_support=0)),
         (sp.OptionError, "checkpoint='hdfs://x/y'.*not hdfs://", lambda: start(checkpoint="hdfs://x/y")),
-        (sp.OptionError, r"lateness\(5\): give a policy", lambda: windowed.skyline(minimize="a").lateness(5)),  # type: ignore[arg-type]
+        (sp.OptionError, r"lateness\(5\): give a policy", lambda: plain.lateness(5)),  # type: ignore[arg-type]
         (sp.OptionError, "'nope' is not an aggregate", lambda: windowed.aggregate(x="nope")),
         (
             sp.SchemaError,
@@ -306,18 +311,18 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
         (
             sp.OptionError,
             r"across= and max_lag= are for streams with partitions",
-            lambda: windowed.skyline(minimize="a").lateness(sp.KSlack(), across="max"),
+            lambda: plain.lateness(sp.KSlack(), across="max"),
         ),
         (
             sp.OptionError,
-            r"allowed_lateness= corrects whole answers",
-            lambda: start(allowed_lateness="1 s", emit="changes"),
+            r"lateness\(allowed=\.\.\.\) corrects whole answers",
+            lambda: plain.lateness(allowed="1 s").start(sink=sink, emit="changes"),
         ),
-        (sp.OptionError, "processing='sorted' must be", lambda: start(processing="sorted")),
+        (sp.OptionError, "processing='sorted' is unknown; it must be", lambda: plain.parallel(processing="sorted")),
         (
             sp.OptionError,
             "Harm has to judge late records: harm_horizon=None is not enough",
-            lambda: windowed.skyline(minimize="a").lateness(sp.Harm(0.1)).start(sink=sink, harm_horizon=None),
+            lambda: plain.lateness(sp.Harm(0.1), harm_horizon=None).start(sink=sink),
         ),
         (sp.OptionError, "'nope' cannot be computed", lambda: windowed.aggregate(x="sum(nope)").start(sink=sink)),
     ]

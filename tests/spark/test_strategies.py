@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -56,7 +57,7 @@ def test_answers_and_fates_do_not_depend_on_the_strategy(
     spark: SparkSession, query: ContinuousQuery, by_default: list[list[str]], splitting: str, degree: int
 ) -> None:
     outputs = Outputs()
-    running = run_to_end(query, outputs, splitting=splitting, pane_degree=degree)
+    running = run_to_end(query.parallel(splitting=splitting, pane_degree=degree), outputs)
     check_run(spark, query, BATCHES, outputs, running.metrics())
     assert rows_of(outputs) == by_default
     batches = [step for step in running.metrics().recent if step.kind == "batch"]
@@ -83,7 +84,7 @@ def test_source_partitions_share_tasks_where_there_are_more(
     write_batches(tmp_path / "in", BATCHES)
     records = read_batches(spark, tmp_path / "in").repartition(4)
     own = ContinuousQuery(sp.stream(records, time="ts", key="city"), query.spec, query.question)
-    running = run_to_end(own, outputs, pane_degree=pane_degree)
+    running = run_to_end(own.parallel(pane_degree=pane_degree), outputs)
     assert rows_of(outputs) == by_default
     assert max(step.pane_tasks for step in running.metrics().recent) == tasks
 
@@ -103,16 +104,16 @@ def test_a_restart_continues_with_the_committed_strategy_or_another(
     write_batches(tmp_path / "in", BATCHES[:3], files=2)
     stream = sp.stream(read_batches(spark, tmp_path / "in", files=2), time="ts", key="city")
     own = ContinuousQuery(stream, query.spec, query.question)
-    first = {"splitting": "adaptive_pid", "pane_degree": 3, "checkpoint": tmp_path / "c"}
-    run_to_end(own, outputs, flush=False, **first)
+    first = own.parallel(splitting="adaptive_pid", pane_degree=3)
+    run_to_end(first, outputs, flush=False, checkpoint=tmp_path / "c")
     routing = committed(tmp_path / "c")["routing"]
     assert isinstance(routing, dict)
     state = RoutingState.from_json(routing)
     assert state.strategy["name"] == "adaptive_pid"
     assert state.expected
     write_batches(tmp_path / "in", BATCHES[3:], files=2, first=3)
-    second = {"splitting": then, "checkpoint": tmp_path / "c", **({} if then == "combine" else {"pane_degree": 3})}
-    running = run_to_end(own, outputs, **second)
+    second = own.parallel(splitting=then, pane_degree=None if then == "combine" else 3)
+    running = run_to_end(second, outputs, checkpoint=tmp_path / "c")
     check_run(spark, own, BATCHES, outputs, running.metrics())
     assert rows_of(outputs) == by_default
     after = committed(tmp_path / "c")["routing"]
@@ -124,7 +125,7 @@ def test_answers_do_not_depend_on_how_the_window_stage_is_cut(
     spark: SparkSession, query: ContinuousQuery, by_default: list[list[str]], scheduling: str
 ) -> None:
     outputs = Outputs()
-    running = run_to_end(query, outputs, window_scheduling=scheduling, degree=2, inline_rows=0)
+    running = run_to_end(query.parallel(window_scheduling=scheduling, degree=2, inline_rows=0), outputs)
     check_run(spark, query, BATCHES, outputs, running.metrics())
     assert rows_of(outputs) == by_default
     most = max(step.window_tasks for step in running.metrics().recent)
@@ -133,7 +134,7 @@ def test_answers_do_not_depend_on_how_the_window_stage_is_cut(
 
 
 def test_metrics_say_how_the_stages_were_used(query: ContinuousQuery) -> None:
-    running = run_to_end(query, Outputs(), splitting="tuple_rr", pane_degree=2, inline_rows=0, degree=2)
+    running = run_to_end(query.parallel(splitting="tuple_rr", pane_degree=2, inline_rows=0, degree=2), Outputs())
     for step in running.metrics().recent:
         shares = (step.pane_utilization, step.window_utilization, step.idle_share)
         assert all(share is None or 0 <= share <= 1 for share in shares)
@@ -155,9 +156,9 @@ def test_metrics_say_how_the_stages_were_used(query: ContinuousQuery) -> None:
         ({"window_scheduling": "feedback_merge"}, r"window_scheduling='feedback_merge'.*ranges, round_robin, feedback"),
     ],
 )
-def test_bad_options_are_refused(query: ContinuousQuery, options: dict[str, object], message: str) -> None:
+def test_bad_options_are_refused(query: ContinuousQuery, options: dict[str, Any], message: str) -> None:
     with pytest.raises(sp.OptionError, match=message):
-        run_to_end(query, Outputs(), **options)
+        query.parallel(**options)
 
 
 EXTREMES_US = (2**63 - 1, -(2**63), -1, 0, 49_999, 50_000, -50_001)

@@ -94,9 +94,8 @@ def test_answers_equal_the_oracle_over_accepted_records(spark: SparkSession, tmp
     df = read_batches(spark, tmp_path / "in", files=case.files)
     windowed = sp.stream(df, time="ts", key=case.key).window(*case.window)
     query = QUESTIONS[case.question](windowed).lateness(case.policy)
-    running = run_to_end(
-        query, outputs, checkpoint=tmp_path / "checkpoint", degree=case.degree, inline_rows=case.inline_rows
-    )
+    query = query.parallel(degree=case.degree, inline_rows=case.inline_rows)
+    running = run_to_end(query, outputs, checkpoint=tmp_path / "checkpoint")
     check_run(spark, query, batches, outputs, running.metrics())
     # Otherwise the case shows nothing about one of the stages.
     steps = running.metrics().recent

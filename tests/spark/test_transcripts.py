@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from skypane.api.stream import ContinuousQuery, Stream
+from skypane.testing.oracle import time_window
 from skypane.testing.transcripts import Transcript, load_transcripts, outcome_of
 from tests.spark_support.streams import Outputs, read_batches, write_batches
 
@@ -47,14 +48,17 @@ def run(spark: SparkSession, folder: Path, transcript: Transcript, outputs: Outp
     definition = transcript.definition
     stream = Stream(read_batches(spark, folder / "in", transcript.schema), definition.time, definition.keys)
     guard = transcript.guard
-    query = ContinuousQuery(stream, definition.window, definition.query, transcript.policy).start(
+    question = ContinuousQuery(stream, time_window(definition), definition.query).lateness(
+        transcript.policy,
+        allowed=f"{definition.allowed_lateness_us} microseconds",
+        max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",
+        future_support=guard.support,
+    )
+    query = question.start(
         checkpoint=folder / "checkpoint",
         available_now=True,
         flush=flush,
         emit=definition.emit,
-        allowed_lateness=f"{definition.allowed_lateness_us} microseconds",
-        max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",
-        future_support=guard.support,
         **outputs.options(),
     )
     query.await_termination()

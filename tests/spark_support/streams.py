@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -24,8 +23,8 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine
 from skypane.spark.sinks.base import Sink, StepRows
+from skypane.testing.oracle import Answer, actual_answers, answers_by_reference
 from tests.spark_support.tables import with_oracle_columns
-from tests.support.oracle import Answer, actual_answers, as_text
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 HOUR_US = 3_600_000_000
@@ -161,16 +160,7 @@ def expected(spark: SparkSession, definition: Definition, accepted: pa.Table) ->
     if not accepted.num_rows:
         return {}
     df = spark.createDataFrame(accepted, schema=from_arrow_schema(accepted.schema, prefer_timestamp_ntz=True))
-    members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    size, slide = definition.window.size_us, definition.window.slide_us
-    for row in with_oracle_columns(df, definition.query).toArrow().to_pylist():
-        time = micros(row[definition.time])
-        start = time // slide * slide
-        while start > time - size:
-            where = (*(row[key] for key in definition.keys), start)
-            members[where].append(row)
-            start -= slide
-    return {where: as_text(definition, definition.query.reference(rows)) for where, rows in members.items()}
+    return answers_by_reference(definition, with_oracle_columns(df, definition.query).toArrow().to_pylist())
 
 
 def check_run(
@@ -179,7 +169,7 @@ def check_run(
     """The answers are the oracle's over accepted records; the fates are the pure engine's; the ledger adds up."""
     definition = definition_of(query)
     assert_answers(spark, definition, batches, outputs)
-    assert_fates(definition, query.policy, batches, outputs)
+    assert_fates(definition, query.waiting.policy, batches, outputs)
     delivered = sum(batch.num_rows for batch in batches)
     assert metrics.delivered == delivered
     assert metrics.ledger.accepted == delivered - len(outputs.lost())
@@ -206,12 +196,11 @@ def assert_windows_in_order(definition: Definition, sink: CollectSink) -> None:
 
 def assert_fates(definition: Definition, policy: Lateness, batches: Sequence[pa.Table], outputs: Outputs) -> None:
     """Late and quarantined rows, each with all it says, are those of the engine that runs without Spark."""
-    window = definition.window
-    horizon_us = 10 * max(window.size_us, window.slide_us)
+    horizon_us = 10 * definition.window.reach_us
     engine = Engine(
         replace(definition, harm_horizon_us=horizon_us),
         policy,
-        FutureGuard(max(HOUR_US, 10 * max(window.size_us, window.slide_us))),
+        FutureGuard(max(HOUR_US, horizon_us)),
     )
     state, late, quarantined = engine.start(), [], []
     for batch in batches:

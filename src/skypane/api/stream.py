@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
 
+from skypane.api.by_name import as_policy
+from skypane.api.options import says_what_moved
+from skypane.api.parallelism import Parallelism
+from skypane.api.run_options import RunOptions
+from skypane.api.waiting import Waiting
 from skypane.flow.definition import Definition
+from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.slide.choice import check_lateness, check_slide
-from skypane.lateness.future_guard import FutureGuard
-from skypane.lateness.partitions import Across, SourcePartitions
-from skypane.lateness.policies.kslack import KSlack
+from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import Duration, parse_duration_us
@@ -23,23 +28,18 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
-from skypane.scheduling.batch_plan import BatchPlanner, check_splitting
-from skypane.scheduling.ranges import window_scheduling as parse_window_scheduling
-from skypane.spark.launch import launch
+from skypane.scheduling.pane_strategies import StrategyFactory
+from skypane.spark.explain import explain
+from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
-from skypane.spark.sinks.base import Sink
+from skypane.spark.settings import Settings
 from skypane.spark.sinks.custom import as_sink
-from skypane.spark.stages import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    SinkLike = Sink | Callable[[DataFrame, int], object]
-
-_MIN_FUTURE_US = 3_600_000_000
-_FUTURE_WINDOWS = 10
-_HORIZON_WINDOWS = 10
+    from skypane.api.run_options import SinkLike
 
 
 def stream(df: DataFrame, *, time: str, key: str | Sequence[str] | None = None, partition: str | None = None) -> Stream:
@@ -105,41 +105,100 @@ class Windowed:
 
 @dataclass(frozen=True)
 class ContinuousQuery:
-    """A complete question; choose how long to wait for late records, then start."""
+    """A complete question; say how long to wait for late records and who does the work, then start.
+
+    ``lateness`` and ``parallel`` can be called in any order and more than once; each call replaces what it names.
+    """
 
     source: Stream
     spec: WindowSpec
     question: Query
-    policy: Lateness = field(default_factory=KSlack)
-    sources: SourcePartitions | None = None
+    waiting: Waiting = field(default_factory=Waiting)
+    parallelism: Parallelism = field(default_factory=Parallelism)
 
     def lateness(
         self,
-        policy: Lateness,
+        policy: Lateness | str | EllipsisType = ...,
         *,
-        across: Across = "min",
-        max_lag: Duration | None = None,
-        partition_timeout: Duration = "30 seconds",
+        across: Across | EllipsisType = ...,
+        max_lag: Duration | EllipsisType | None = ...,
+        partition_timeout: Duration | EllipsisType = ...,
+        allowed: Duration | EllipsisType = ...,
+        max_future: Duration | EllipsisType | None = ...,
+        future_support: int | EllipsisType = ...,
+        harm_horizon: Duration | EllipsisType | None = ...,
     ) -> ContinuousQuery:
-        """How long to wait for late records.
+        """How long to wait for late records; what is left out stays as it was.
 
         policy: ``sp.KSlack()`` (the default), ``sp.FixedDelay("5 seconds")``, ``sp.DropRatio(0.01)`` or
             ``sp.Harm(0.001)``.
         across, max_lag, partition_timeout: for streams with ``partition=``. ``across="min"`` waits for the partition
             that is least far, up to ``max_lag`` behind the newest, and not for one that has sent nothing for
-            ``partition_timeout``; ``across="max"`` follows the newest.
+            ``partition_timeout`` (30 seconds); ``across="max"`` follows the newest.
+        allowed: a late record still corrects the answers of its windows for so long after they were given (0 seconds).
+            Results get a column ``revision``: 0, then 1, 2, ... for corrected answers; sinks replace the answer of the
+            same key and window.
+        max_future: how far ahead of the stream a single record may be dated; what is further is quarantined unless
+            ``future_support`` (5) records agree. By default an hour or ten windows, whichever is longer; ``None`` for
+            no limit.
+        harm_horizon: how long after its pane was sealed a late record is still judged: would it have changed an answer?
+            By default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
         """
-        if not isinstance(policy, Lateness):
-            raise OptionError(f"lateness({policy!r}): give a policy such as sp.KSlack() or sp.FixedDelay('5 seconds').")
-        if self.source.partition is None and (across != "min" or max_lag is not None):
+        if self.source.partition is None and (across == "max" or max_lag not in (..., None)):
             raise OptionError(
                 "across= and max_lag= are for streams with partitions: sp.stream(..., partition='column')."
             )
-        lag_us = None if max_lag is None else parse_duration_us(max_lag, "max_lag", zero_ok=True)
-        timeout_us = parse_duration_us(partition_timeout, "partition_timeout")
-        sources = SourcePartitions(self.source.partition or "", across, lag_us, timeout_us)
-        return replace(self, policy=policy, sources=sources)
+        given = _given(
+            policy=policy if isinstance(policy, EllipsisType) else as_policy(policy),
+            across=across,
+            max_lag=max_lag,
+            partition_timeout=partition_timeout,
+            allowed=allowed,
+            max_future=max_future,
+            future_support=future_support,
+            harm_horizon=harm_horizon,
+        )
+        return replace(self, waiting=replace(self.waiting, **given))
 
+    def parallel(
+        self,
+        *,
+        splitting: str | StrategyFactory | EllipsisType = ...,
+        pane_degree: int | EllipsisType | None = ...,
+        degree: int | EllipsisType | None = ...,
+        window_scheduling: str | EllipsisType = ...,
+        inline_rows: int | EllipsisType = ...,
+        sliding: str | EllipsisType = ...,
+        processing: str | EllipsisType = ...,
+    ) -> ContinuousQuery:
+        """Who does which work, and how; none of it changes an answer. What is left out stays as it was.
+
+        splitting: who makes the partials. ``"combine"`` (the default): each task of what it has read, and nothing but
+            partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"`` and
+            ``"adaptive_pid"``; so does one of your own, a class derived from ``sp.PaneStrategy``.
+        pane_degree: the tasks of the pane stage (default: Spark's default parallelism); with ``"combine"`` at most so
+            many, and source partitions beyond that share a task.
+        degree: the most window-stage tasks (default: Spark's default parallelism).
+        window_scheduling: ``"ranges"`` (the default), one task for each worker, all with about as many rows;
+            ``"feedback"``, smaller tasks, of which a free worker takes the next; ``"round_robin"``, tasks that do not
+            depend on the load.
+        inline_rows: a window stage with no more rows than this (100,000) runs in the driver.
+        sliding: how windows slide: ``"auto"`` (the default), ``"critical"``, ``"tiles"`` or ``"recompute"``.
+        processing: ``"out_of_order"`` (the default), or ``"in_order"`` to buffer records until their pane is sealed,
+            as a comparison.
+        """
+        given = _given(
+            splitting=splitting,
+            pane_degree=pane_degree,
+            degree=degree,
+            window_scheduling=window_scheduling,
+            inline_rows=inline_rows,
+            sliding=sliding,
+            processing=processing,
+        )
+        return replace(self, parallelism=replace(self.parallelism, **given))
+
+    @says_what_moved
     def start(
         self,
         *,
@@ -151,18 +210,7 @@ class ContinuousQuery:
         available_now: bool = False,
         flush: bool = True,
         idle_timeout: Duration | None = "1 minute",
-        max_future: Duration | None = "auto",
-        future_support: int = 5,
-        allowed_lateness: Duration = "0 seconds",
-        harm_horizon: Duration | None = "auto",
-        processing: str = "out_of_order",
-        emit: str = "full",
-        slide: str = "auto",
-        degree: int | None = None,
-        inline_rows: int = 100_000,
-        splitting: str = "combine",
-        pane_degree: int | None = None,
-        window_scheduling: str = "ranges",
+        emit: str | Emission = "full",
         name: str | None = None,
     ) -> RunningQuery:
         """Start the query.
@@ -174,87 +222,61 @@ class ContinuousQuery:
         trigger: how often to take a step. ``available_now=True``: process everything the source has, then close and
             emit the windows that are still open (``flush=False`` keeps them open for the next run), and end.
         idle_timeout: when no record has come for so long, emit the open windows; ``None`` waits for ever.
-        max_future: how far ahead of the stream a single record may be dated; what is further is quarantined unless
-            ``future_support`` records agree. By default an hour or ten windows, whichever is longer; ``None`` for
-            no limit.
-        allowed_lateness: a late record still corrects the answers of its windows for so long after they were given.
-            Results get a column ``revision``: 0, then 1, 2, ... for corrected answers; sinks replace the answer of the
-            same key and window.
-        harm_horizon: how long after its pane was sealed a late record is still judged: would it have changed an answer?
-            By default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
-        processing: ``"out_of_order"``, or ``"in_order"`` to buffer records until their pane is sealed, as a comparison.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
             previous window's answer of the key into this one: far fewer rows where windows overlap.
-        slide: how windows slide: ``"auto"``, ``"critical"``, ``"tiles"`` or ``"recompute"``; the answers are the same.
-        degree: the most window-stage tasks (default: Spark's default parallelism).
-        inline_rows: a window stage with no more rows than this runs in the driver.
-        splitting: who makes the partials; the answers are the same. ``"combine"``: each task of what it has read, and
-            nothing but partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``,
-            ``"adaptive"`` and ``"adaptive_pid"``.
-        pane_degree: the tasks of the pane stage (default: Spark's default parallelism); with ``"combine"`` at most so
-            many, and source partitions beyond that share a task.
-        window_scheduling: ``"ranges"``, one task for each worker, all with about as many rows; ``"feedback"``, smaller
-            tasks, of which a free worker takes the next; ``"round_robin"``, tasks that do not depend on the load.
+        name: what Spark calls the query.
         """
-        parse_duration_us(trigger, "trigger", zero_ok=True)
-        if degree is not None and degree < 1:
-            raise OptionError(f"degree={degree} must be 1 or more.")
-        if inline_rows < 0:
-            raise OptionError(f"inline_rows={inline_rows} must be 0 or more.")
-        check_splitting(splitting, pane_degree)
-        slots = int(self.source.df.sparkSession.sparkContext.defaultParallelism)
-        options = LaunchOptions(
-            checkpoint=checkpoint,
-            sink=as_sink(sink, "sink"),
-            late=None if late is None else as_sink(late, "late"),
-            quarantine=None if quarantine is None else as_sink(quarantine, "quarantine"),
-            trigger=None if available_now else trigger,
-            flush=flush,
-            idle_timeout_us=None if idle_timeout is None else parse_duration_us(idle_timeout, "idle_timeout"),
-            punctuator=Punctuator(
-                self.policy, FutureGuard(self._max_future_us(max_future), future_support), self._sources()
-            ),
-            settings=Settings(
-                degree or slots,
-                inline_rows,
-                slots,
-                None if splitting == "combine" else BatchPlanner(splitting, pane_degree or slots),
-                pane_degree,
-                parse_window_scheduling(window_scheduling),
-            ),
-            name=name,
+        run = RunOptions(
+            sink, checkpoint, late, quarantine, trigger, available_now, flush, idle_timeout, emit=emit, name=name
         )
+        return launch(self.source.df, *self.plan(run, self._slots))
+
+    def check(self, run: RunOptions) -> str:
+        """What :meth:`start` would do, in words, or raise what it would raise about the records; nothing is started."""
+        definition, options = self.plan(run, self._slots)
+        return explain(check_query(self.source.df, definition, options).definition, options)
+
+    def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
+        """What the launch gets: everything is checked that can be checked without looking at the records."""
         definition = Definition(
             self.question,
             self.spec,
             self.source.time,
             self.source.keys,
-            emit=emit,
-            slide=slide,
+            emit=run.emission,
+            sliding=self.parallelism.sliding,
             partition=self.source.partition,
-            allowed_lateness_us=parse_duration_us(allowed_lateness, "allowed_lateness", zero_ok=True),
-            harm_horizon_us=self._harm_horizon_us(harm_horizon, wanted=late is not None or self.policy.needs_harm),
-            processing=processing,
+            allowed_lateness_us=self.waiting.allowed_us,
+            harm_horizon_us=self.waiting.harm_horizon_us(self.spec, asked=run.late is not None),
+            processing=self.parallelism.processing,
         )
         check_slide(definition)
         check_lateness(definition)
-        return launch(self.source.df, definition, options)
+        punctuator = self.waiting.punctuator(self.spec, self.source.partition)
+        return definition, _launch_options(run, punctuator, self.parallelism.settings(slots))
 
-    def _sources(self) -> SourcePartitions | None:
-        if self.source.partition is None:
-            return None
-        return self.sources or SourcePartitions(self.source.partition)
+    @property
+    def _slots(self) -> int:
+        """How many tasks Spark runs at a time."""
+        return int(self.source.df.sparkSession.sparkContext.defaultParallelism)
 
-    def _harm_horizon_us(self, horizon: Duration | None, *, wanted: bool) -> int:
-        if horizon == "auto":
-            return _HORIZON_WINDOWS * max(self.spec.size_us, self.spec.slide_us) if wanted else 0
-        if horizon is None and self.policy.needs_harm:
-            raise OptionError(
-                f"{type(self.policy).__name__} has to judge late records: harm_horizon=None is not enough."
-            )
-        return 0 if horizon is None else parse_duration_us(horizon, "harm_horizon", zero_ok=True)
 
-    def _max_future_us(self, max_future: Duration | None) -> int | None:
-        if max_future == "auto":
-            return max(_MIN_FUTURE_US, _FUTURE_WINDOWS * max(self.spec.size_us, self.spec.slide_us))
-        return None if max_future is None else parse_duration_us(max_future, "max_future")
+def _launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings) -> LaunchOptions:
+    idle_us = None if run.idle_timeout is None else parse_duration_us(run.idle_timeout, "idle_timeout")
+    return LaunchOptions(
+        checkpoint=run.checkpoint,
+        sink=as_sink(run.sink, "sink"),
+        late=None if run.late is None else as_sink(run.late, "late"),
+        quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
+        trigger=None if run.available_now else run.trigger,
+        flush=run.flush,
+        idle_timeout_us=idle_us,
+        punctuator=punctuator,
+        settings=settings,
+        name=run.name,
+    )
+
+
+def _given(**options: object) -> dict[str, Any]:
+    """Those that a caller has named."""
+    return {name: value for name, value in options.items() if value is not ...}

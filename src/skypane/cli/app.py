@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import skypane
 from skypane.cli.demo import demo
+from skypane.cli.init import init
 from skypane.cli.lateness import lateness
 from skypane.cli.run import run
 from skypane.cli.simulate import simulate
@@ -23,7 +25,9 @@ class _FriendlyGroup(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except SkypaneError as error:
-            Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+            # As text, not as markup: what stands in brackets is the name of a section.
+            message = Text.assemble(("error:", "bold red"), f" {error}")
+            Console(stderr=True).print(message, highlight=False, soft_wrap=True)
             raise typer.Exit(2) from error
 
 
@@ -52,5 +56,5 @@ def main(
     del version
 
 
-for command in (demo, run, generate, inspect, lateness, simulate):
+for command in (demo, init, run, generate, inspect, lateness, simulate):
     app.command()(command)

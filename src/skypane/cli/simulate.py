@@ -27,35 +27,37 @@ from skypane.traffic.points import DISTRIBUTIONS
 MAX_WORKERS = 1_000
 
 
+Strategies = Annotated[
+    list[str] | None, typer.Option(help=f"Pane-stage strategy, repeatable: {', '.join(PANE_STRATEGIES)}.")
+]
+WindowBy = Annotated[str | None, typer.Option(help=f"Also simulate the window stage: {', '.join(WINDOW_STRATEGIES)}.")]
+Points = Annotated[str, typer.Option(help=f"Distributions of the records, in turn: {', '.join(DISTRIBUTIONS)}.")]
+Calibrate = Annotated[
+    Path | None, typer.Option(help="Measure our kernels on this machine and write the cost model to this file.")
+]
+FigureName = Annotated[
+    str | None, typer.Option(help=f"Draw a figure of the papers instead: {', '.join(FIGURES)}, or all.")
+]
+Output = Annotated[Path, typer.Option(help="The folder for --figure: a PNG and a table for each.")]
+
+
 def simulate(
-    strategy: Annotated[
-        list[str] | None, typer.Option(help=f"Pane-stage strategy, repeatable: {', '.join(PANE_STRATEGIES)}.")
-    ] = None,
+    strategy: Strategies = None,
     degree: Annotated[str, typer.Option(help="Workers of the pane stage: '5', '3,5,9' or '1-17'.")] = "5",
-    window_strategy: Annotated[
-        str | None, typer.Option(help=f"Also simulate the window stage: {', '.join(WINDOW_STRATEGIES)}.")
-    ] = None,
+    window_strategy: WindowBy = None,
     window_degree: Annotated[int, typer.Option(help=f"Workers of the window stage, 1 to {MAX_WORKERS}.")] = 10,
     dispersion: Annotated[float, typer.Option(help="Burstiness: index of dispersion, 1 (none) to 10000.")] = 1000.0,
     rate: Annotated[float, typer.Option(help="Records per second, 1 to 1e7.")] = 100_000.0,
     window: Annotated[str, typer.Option(help="Window length.")] = "1 second",
     slide: Annotated[str, typer.Option(help="Distance of windows; panes have the common divisor.")] = "100 ms",
     delay: Annotated[str, typer.Option(help="Mean delay of records.")] = "200 ms",
-    points: Annotated[
-        str, typer.Option(help=f"Distributions of the records, in turn: {', '.join(DISTRIBUTIONS)}.")
-    ] = "independent",
+    points: Points = "independent",
     duration: Annotated[str, typer.Option(help="How long the stream is; the first third is warm-up.")] = "90 seconds",
     seed: Annotated[int, typer.Option(help="Another seed, another stream.")] = 1,
     machine: Annotated[str, typer.Option(help="Cost model: 'paper', or a JSON file that --calibrate wrote.")] = "paper",
-    calibrate: Annotated[
-        Path | None, typer.Option(help="Measure our kernels on this machine and write the cost model to this file.")
-    ] = None,
-    figure: Annotated[
-        str | None, typer.Option(help=f"Draw a figure of the papers instead: {', '.join(FIGURES)}, or all.")
-    ] = None,
-    output: Annotated[Path, typer.Option(help="The folder for --figure: a PNG and a table for each.")] = Path(
-        "figures"
-    ),
+    calibrate: Calibrate = None,
+    figure: FigureName = None,
+    output: Output = Path("figures"),
 ) -> None:
     """Try scheduling strategies on a bursty stream under virtual time: the strategies are those of the real engine.
 
@@ -63,18 +65,39 @@ def simulate(
     """
     console = Console()
     if calibrate is not None:
-        _calibrate(console, calibrate)
-        return
+        return _calibrate(console, calibrate)
     if figure is not None:
-        for name in _figures(figure):
-            for path in draw(name, output):
-                console.print(f"wrote {path}", highlight=False, soft_wrap=True)
-        return
+        return _draw(console, figure, output)
+    scenario = _scenario(rate, dispersion, WindowSpec.parse(window, slide), delay, duration, points, machine, seed)
+    degrees = _degrees(degree)
+    _within("--window-degree", window_degree, 1, MAX_WORKERS)
+    _known("--window-strategy", window_strategy or WINDOW_STRATEGIES[0], WINDOW_STRATEGIES)
+    names = [_known("--strategy", name, PANE_STRATEGIES) for name in strategy or ["adaptive_pid"]]
+    console.print(_table(scenario, names, degrees, window_strategy, window_degree))
+    return None
+
+
+def _draw(console: Console, figure: str, output: Path) -> None:
+    for name in _figures(figure):
+        for path in draw(name, output):
+            console.print(f"wrote {path}", highlight=False, soft_wrap=True)
+
+
+def _scenario(
+    rate: float,
+    dispersion: float,
+    window: WindowSpec,
+    delay: str,
+    duration: str,
+    points: str,
+    machine: str,
+    seed: int,
+) -> Scenario:
     length_us = parse_duration_us(duration, "--duration")
-    scenario = Scenario(
+    return Scenario(
         rate=_within("--rate", rate, 1.0, 1e7),
         dispersion=_within("--dispersion", dispersion, 1.0, 10_000.0),
-        window=WindowSpec.parse(window, slide),
+        window=window,
         mean_delay_us=parse_duration_us(delay, "--delay", zero_ok=True),
         duration_s=_within("--duration in seconds", length_us / 1e6, 3.0, 36_000.0),
         warm_up_s=length_us / 3e6,
@@ -82,11 +105,6 @@ def simulate(
         cost=_machine(machine),
         seed=seed,
     )
-    degrees = _degrees(degree)
-    _within("--window-degree", window_degree, 1, MAX_WORKERS)
-    _known("--window-strategy", window_strategy or WINDOW_STRATEGIES[0], WINDOW_STRATEGIES)
-    names = [_known("--strategy", name, PANE_STRATEGIES) for name in strategy or ["adaptive_pid"]]
-    console.print(_table(scenario, names, degrees, window_strategy, window_degree))
 
 
 def _table(

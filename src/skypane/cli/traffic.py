@@ -2,52 +2,40 @@
 
 from __future__ import annotations
 
-import inspect as signatures
 from collections.abc import Callable
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
+from skypane.cli.parameters import keyword, with_parameters
 from skypane.traffic.catalogue import OPTIONS
+from skypane.traffic.commands import Generated, Inspected
 from skypane.traffic.commands import generate as generate_file
 from skypane.traffic.commands import inspect as inspect_stream
+from skypane.traffic.options import Option
 
 _ONLY_SPARK = {"paced", "max_records_per_batch"}
 
 
 def with_stream_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command one option for each option of a generated stream; they arrive as ``stream={name: text}``."""
-    own = [p for p in signatures.signature(command, eval_str=True).parameters.values() if p.name != "stream"]
-    extra = [
-        signatures.Parameter(
-            option.name,
-            signatures.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                str | None,
-                typer.Option(
-                    f"--{option.name.replace('_', '-')}",
-                    help=f"{option.help} Allowed: {option.allowed}.",
-                    show_default=option.default or "none",
-                    rich_help_panel="The stream",
-                ),
-            ],
-        )
-        for option in OPTIONS
-        if option.name not in _ONLY_SPARK
-    ]
+    extra = [_parameter(option) for option in OPTIONS if option.name not in _ONLY_SPARK]
+    return with_parameters(command, extra, "stream", lambda given: {n: text for n, text in given.items() if text})
 
-    def wrapped(**given: Any) -> None:
-        stream = {p.name: given.pop(p.name) for p in extra}
-        command(**given, stream={name: text for name, text in stream.items() if text is not None})
 
-    wrapped.__name__, wrapped.__doc__ = command.__name__, command.__doc__
-    parameters = [*own, *extra]
-    wrapped.__signature__ = signatures.Signature(parameters)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
-    return wrapped
+def _parameter(option: Option) -> Parameter:
+    declared = typer.Option(
+        f"--{option.name.replace('_', '-')}",
+        help=escape(f"{option.help} Allowed: {option.allowed}."),
+        show_default=option.default or "none",
+        rich_help_panel="The stream",
+    )
+    return keyword(option.name, Annotated[str | None, declared])
 
 
 @with_stream_options
@@ -60,7 +48,7 @@ def generate(
 
     Example: skypane generate bursts.parquet --arrivals map --dispersion 1000 --rate 20000 --duration "60 s"
     """
-    Console().print(generate_file(stream, output).summary(), highlight=False, soft_wrap=True)
+    Console().print(_summary(generate_file(stream, output)), highlight=False, soft_wrap=True)
 
 
 @with_stream_options
@@ -79,6 +67,28 @@ def inspect(
     """
     console = Console()
     found = inspect_stream(file, stream if generate or stream else None, ts=ts, arrival=arrival, plots=plots)
-    console.print(found.table())
+    console.print(_table(found))
     for path in found.plots:
         console.print(f"drew {path}", highlight=False, soft_wrap=True)
+
+
+def _summary(written: Generated) -> str:
+    """One line for people."""
+    speed, size_mb = written.records / max(written.seconds, 1e-9), written.file_bytes / 1e6
+    return f"{written.records:,} records, {size_mb:,.1f} MB in {written.path} ({speed:,.0f} records/s)"
+
+
+def _table(found: Inspected) -> Table:
+    """The figures of Table 2 of the first paper, for the terminal."""
+    table = Table(title=escape(found.name), show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    for label, value in found.description.rows():
+        table.add_row(label, value)
+    dispersion = found.description.dispersion
+    if dispersion.curve and not dispersion.settled:
+        table.caption = (
+            "The index of dispersion still grows with the interval: the stream is too short for its "
+            "bursts, or bursty at all time scales."
+        )
+    return table

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 
-from skypane.model.columns import CHANGE, GROUP, KEY_GROUPS, PANE, PREFIX, REVISION, WINDOW
+from skypane.flow.windows.emit.base import Emission
+from skypane.flow.windows.emit.full import Full
+from skypane.model.columns import GROUP, KEY_GROUPS, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.errors import SchemaError
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 from skypane.queries.base import Query, find_column
 
 
@@ -19,16 +20,16 @@ class Definition:
     """A query, its windows, the time column and the key columns."""
 
     query: Query
-    window: WindowSpec
+    window: Panes
     time: str
     keys: tuple[str, ...] = ()
     time_zone: str | None = "UTC"
     """How times are shown; ``None`` for timestamps without a zone. Windows are aligned to the epoch either way."""
 
-    emit: str = "full"
-    """``full``: every window's whole answer; ``changes``: what enters and leaves the answer from window to window."""
-    slide: str = "auto"
-    """The strategy of the window stage, see :mod:`skypane.flow.windows.slide.choice`."""
+    emit: Emission = field(default_factory=Full)
+    """What is sent of the windows' answers."""
+    sliding: str = "auto"
+    """How panes become answers, see :mod:`skypane.flow.windows.slide.choice`."""
 
     partition: str | None = None
     """The column that names the source partition of a record, where partitions are told apart."""
@@ -42,8 +43,7 @@ class Definition:
     @property
     def added_columns(self) -> tuple[str, ...]:
         """The columns that the result has beside keys and answers."""
-        changes = (CHANGE,) if self.emit == "changes" else ()
-        return (WINDOW, *((REVISION,) if self.allowed_lateness_us else ()), *changes)
+        return (WINDOW, *((REVISION,) if self.allowed_lateness_us else ()), *self.emit.columns())
 
     @property
     def judges_late(self) -> bool:
@@ -59,8 +59,7 @@ class Definition:
 
     def history_from(self, punctuation_us: int) -> int:
         """The oldest pane that a record within the retention can still have a window in common with."""
-        oldest = np.array([self.window.sealed_before(punctuation_us - self.retention_us)])
-        return int(self.window.first_window(oldest)[0]) * self.window.panes_per_slide
+        return self.window.oldest_neighbour(self.window.sealed_before(punctuation_us - self.retention_us))
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -92,11 +91,11 @@ class Definition:
         """The fingerprint that a checkpoint keeps: another one is another query."""
         return {
             "query": dict(self.query.describe()),
-            "window": {"size_us": self.window.size_us, "slide_us": self.window.slide_us},
+            "window": dict(self.window.describe()),
             "time": self.time,
             "keys": list(self.keys),
-            "emit": self.emit,
-            "slide": self.slide,
+            "emit": self.emit.name,
+            "slide": self.sliding,
             "allowed_lateness_us": self.allowed_lateness_us,
             "processing": self.processing,
             "key_groups": KEY_GROUPS,

@@ -6,7 +6,6 @@ offsets[i] to offsets[i + 1], and groups may be empty.
 """
 
 from skypane.kernels import cache as cache  # first: it must choose the directory before numba is imported
-from skypane.kernels.arrays import NONE_PANE
 from skypane.kernels.dominance_counts import kmax
 from skypane.kernels.joins import dominance_join, merge
 from skypane.kernels.rankings import top_k_groups
@@ -20,9 +19,10 @@ from skypane.kernels.segments import (
 )
 from skypane.kernels.skylines import load_trees, skyline, skyline_groups
 from skypane.kernels.warming import warm
+from skypane.model.panes import NO_PANE
 
 __all__ = [
-    "NONE_PANE",
+    "NO_PANE",
     "combine_moments",
     "dominance_join",
     "kmax",

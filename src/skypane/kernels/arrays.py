@@ -11,9 +11,6 @@ Floats: TypeAlias = npt.NDArray[Any]  # float64 or float32
 Indices: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-NONE_PANE = int(np.iinfo(np.int64).min)
-"""The pane number that means: no pane at all."""
-
 
 def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array, or a copy where it is read-only or unaligned: numba would compile anew for each of these."""

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from skypane.kernels.arrays import NONE_PANE, Floats, Indices, Mask, as_integers, as_tables
+from skypane.kernels.arrays import Floats, Indices, Mask, as_integers, as_tables
 from skypane.kernels.screening import image_of
 from skypane.kernels.simd import padded_width
 from skypane.kernels.sliding import STILL_ALIVE, slide_one
@@ -19,6 +19,7 @@ from skypane.kernels.trees import (
     has_dominator,
     planted,
 )
+from skypane.model.panes import NO_PANE
 
 
 @numba.njit(cache=True, nogil=True)
@@ -63,7 +64,7 @@ def dominance_join(
     """Join the live rows of a sliding skyline with the skyline of a new, younger pane.
 
     Returns which live rows no new row dominates (the others will never be in an answer again), and for
-    every new row the youngest pane of a live row that dominates it, `NONE_PANE` where there is none.
+    every new row the youngest pane of a live row that dominates it, `NO_PANE` where there is none.
     Equal rows do not dominate each other.
     """
     old, fresh = as_tables(live, new)
@@ -73,7 +74,7 @@ def dominance_join(
     if len(panes) and int(panes.max()) >= new_pane_id:
         raise ValueError(f"live rows must be of panes before {new_pane_id}")
     rows, live = len(old) + len(fresh), len(old)
-    critical, died = np.full(rows, NONE_PANE), np.full(rows, STILL_ALIVE)
+    critical, died = np.full(rows, NO_PANE), np.full(rows, STILL_ALIVE)
     if old.size and fresh.size:
         all_panes = np.concatenate((panes, np.full(len(fresh), new_pane_id, dtype=np.int64)))
         slide_one(np.concatenate((old, fresh)), all_panes, np.arange(rows) >= live, critical, died)

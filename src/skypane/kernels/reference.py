@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 
-from skypane.kernels.arrays import NONE_PANE, Floats, Indices, Mask
+from skypane.kernels.arrays import Floats, Indices, Mask
+from skypane.model.panes import NO_PANE
 
 
 def dominators(candidates: Floats, row: Floats) -> Mask:
@@ -61,5 +62,5 @@ def dominance_join(live: Floats, live_pane: Indices, new: Floats) -> tuple[Mask,
     """Which live rows no new row dominates, and for every new row the youngest pane that dominates it."""
     kept = np.zeros(len(live), dtype=np.bool_)
     kept[undominated(live, new)] = True
-    critical = [np.max(live_pane[dominators(live, row)], initial=NONE_PANE) for row in new]
+    critical = [np.max(live_pane[dominators(live, row)], initial=NO_PANE) for row in new]
     return kept, np.array(critical, dtype=np.int64)

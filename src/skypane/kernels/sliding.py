@@ -21,7 +21,7 @@ from typing import TypeAlias
 import numba
 import numpy as np
 
-from skypane.kernels.arrays import NONE_PANE, Floats, Indices, Mask
+from skypane.kernels.arrays import Floats, Indices, Mask
 from skypane.kernels.screening import image_of
 from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, lowest_bit, padded_width
 from skypane.kernels.trees import (
@@ -34,6 +34,7 @@ from skypane.kernels.trees import (
     planted,
     row_dominates,
 )
+from skypane.model.panes import NO_PANE
 
 PaneIndex: TypeAlias = tuple[Tree, Exact, Indices, Indices]  # of each leaf its pane, of each block its range of panes
 Shape: TypeAlias = tuple[int, int]
@@ -204,7 +205,7 @@ def _ranges(tree: Tree, leaves: Indices) -> Indices:
     starts, levels = tree[1], tree[2]
     ranges = np.empty((starts[levels], 2), dtype=np.int64)
     for block in range(starts[levels]):
-        ranges[block, 0], ranges[block, 1] = STILL_ALIVE, NONE_PANE
+        ranges[block, 0], ranges[block, 1] = STILL_ALIVE, NO_PANE
     for i in range(len(leaves)):
         ranges[i // LANES, 0] = min(ranges[i // LANES, 0], leaves[i])
         ranges[i // LANES, 1] = max(ranges[i // LANES, 1], leaves[i])
@@ -285,7 +286,7 @@ def _relation(table: Floats, i: int, j: int) -> int:
 def warm_sliding() -> None:
     """Compile for the types that the stages use."""
     panes, fresh, bounds = np.array([0, 1]), np.array([False, True]), np.array([0, 2])
-    table, critical, died = np.zeros((2, 1)), np.full(2, NONE_PANE), np.full(2, STILL_ALIVE)
+    table, critical, died = np.zeros((2, 1)), np.full(2, NO_PANE), np.full(2, STILL_ALIVE)
     slide_groups(table, panes, fresh, bounds, critical, died)
     slide_one(table, panes, fresh, critical, died, EXACT)
 
@@ -293,6 +294,6 @@ def warm_sliding() -> None:
 def warm_bounds() -> None:
     """Compile what judges late records."""
     panes, wanted, bounds = np.array([0, 1]), np.array([False, True]), np.array([0, 2])
-    table, critical, died = np.zeros((2, 1)), np.full(2, NONE_PANE), np.full(2, STILL_ALIVE)
+    table, critical, died = np.zeros((2, 1)), np.full(2, NO_PANE), np.full(2, STILL_ALIVE)
     bound_groups(table, panes, wanted, bounds, critical, died)
     bound_one(table, panes, wanted, critical, died, EXACT)

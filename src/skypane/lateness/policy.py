@@ -50,9 +50,14 @@ class Lateness(ABC):
     needs_harm = False
     """Whether late records have to be judged for this policy."""
 
+    @property
+    def name(self) -> str:
+        """In explanations and tables; by default the class's name."""
+        return type(self).__name__
+
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
-        """For explanations; a policy may change over the life of a checkpoint."""
+        """Its options, for explanations; a policy may change over the life of a checkpoint."""
 
     @abstractmethod
     def initial(self) -> PolicyState:

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import PartitionProgress, Partitions, SourcePartitions
 from skypane.lateness.policy import Lateness, Observation, PolicyState
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 
 
 @dataclass(frozen=True)
@@ -54,12 +52,9 @@ class Progress:
         before = self.punctuation_us
         return replace(self, punctuation_us=until_us if before is None else max(before, until_us))
 
-    def finish(self, window: WindowSpec) -> Progress:
+    def finish(self, panes: Panes) -> Progress:
         """Punctuate past the last window that any record so far is in."""
-        if self.t_max_us is None:
-            return self
-        newest = window.last_window(window.pane_of(np.array([self.t_max_us])))
-        return self.punctuate(int(window.window_end_us(newest)[0]))
+        return self if self.t_max_us is None else self.punctuate(panes.finished_us(self.t_max_us))
 
     def advance(self, policy: Lateness, guard: FutureGuard, sources: SourcePartitions | None, seen: Seen) -> Progress:
         """After one more step: learn, keep the evidence for a far future, move front and punctuation."""

@@ -1,50 +1,35 @@
-"""Engine: the whole data path in one process - the pure ``step`` that the Spark engine distributes."""
+"""Engine: the whole data path in one process - the step with ports that work on tables."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from skypane.flow import step as path
 from skypane.flow.definition import Definition
 from skypane.flow.late.past import Past, forget_panes, forget_revisions, in_range
-from skypane.flow.latency import Latencies, PaneClock
+from skypane.flow.latency import Latencies
 from skypane.flow.panes.admission import Frontier
-from skypane.flow.panes.decision import Decision, decide
-from skypane.flow.panes.stats import PaneStats
-from skypane.flow.panes.worker import PaneOutput, PaneWorker
-from skypane.flow.windows.task import WindowInputs, WindowOutputs, run_window_task
+from skypane.flow.panes.worker import PaneWorker
+from skypane.flow.reports import Kept, PaneReport, WindowReport
+from skypane.flow.step import Flow, Move, Stepped, StepState
+from skypane.flow.windows.task import WindowInputs, run_window_task
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
-from skypane.lateness.policy import Judgement, Lateness
-from skypane.lateness.progress import Progress
+from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.local.preparation import prepare
 from skypane.model.ledger import Ledger
+from skypane.model.panes import PaneRange
+from skypane.scheduling.batch_plan import BatchPlan
+from skypane.scheduling.degrees import Degrees, FixedDegrees
 from skypane.scheduling.ranges import GroupRange, balanced_ranges
-from skypane.tables.rows import rows_by_group, sorted_by_group
+from skypane.tables.rows import present, rows_by_group, sorted_by_group, together
 
-
-@dataclass(frozen=True)
-class EngineState:
-    """What one step hands to the next."""
-
-    progress: Progress
-    ledger: Ledger = field(default_factory=Ledger)
-    panes: pa.Table | None = None
-    buffer: pa.Table | None = None
-    """With ``processing="in_order"``: records whose pane is not sealed yet."""
-    past: Past = field(default_factory=Past)
-    judged: Judgement = field(default_factory=Judgement)
-    """About the late records of the last step."""
-    clock: PaneClock = field(default_factory=PaneClock)
-
-    @property
-    def held_rows(self) -> int:
-        """How many rows are kept for windows to come, buffered or in panes."""
-        return sum(table.num_rows for table in (self.panes, self.buffer) if table is not None)
+EngineState = StepState[pa.Table]
 
 
 @dataclass(frozen=True)
@@ -69,96 +54,89 @@ class Engine:
 
     def start(self) -> EngineState:
         """Before the first record."""
-        return EngineState(Progress.start(self.policy))
+        return self._flow(1).start()
 
     def step(
         self, state: EngineState, tasks: Sequence[pa.Table], degree: int = 1, now_us: int = 0
     ) -> tuple[EngineState, StepOutput]:
         """One batch, cut at ``now_us``: a table for each pane-stage task; ``degree`` window-stage tasks."""
-        frontier = Frontier(state.progress, self.guard)
-        outputs = [self._pane_task(frontier, rows) for rows in tasks]
-        stats = PaneStats.merge([output.stats for output in outputs], self.guard)
-        suspects = _together(output.suspects for output in outputs)
-        punctuator = Punctuator(self.policy, self.guard, self.sources)
-        decision = decide(self.definition, punctuator, state.progress, stats, suspects, state.judged, now_us)
-        partials = [*(output.partials for output in outputs), decision.partials]
-        late = _together(output.late for output in outputs)
-        windows = self._windows(state, _present(partials), late, decision.progress, degree)
-        quarantined = [*(table for output in outputs for table in output.quarantined), decision.quarantined]
-        return self._after(state, decision, windows, _present(quarantined), now_us)
+        return _output(path.step(self._flow(degree), state, _Stages(self.definition, tasks), now_us))
 
     def flush(self, state: EngineState, degree: int = 1, now_us: int = 0) -> tuple[EngineState, StepOutput]:
         """Close and emit every window that is still open."""
-        decision = Decision(state.progress.finish(self.definition.window), Ledger(), 0, {}, None, None)
-        windows = self._windows(state, [], None, decision.progress, degree)
-        return self._after(state, decision, windows, [], now_us)
+        return _output(path.finish(self._flow(degree), state, _Stages(self.definition), now_us))
 
-    def _pane_task(self, frontier: Frontier, rows: pa.Table) -> PaneOutput:
-        worker = PaneWorker(self.definition, frontier)
-        worker.feed(prepare(self.definition.query, self.definition.keys, rows))
-        return worker.finish()
+    def _flow(self, degree: int) -> Flow:
+        degrees = FixedDegrees(Degrees(windows=degree))
+        return Flow(self.definition, Punctuator(self.policy, self.guard, self.sources), degrees)
 
-    def _windows(
-        self, state: EngineState, partials: Sequence[pa.Table], late: pa.Table | None, after: Progress, degree: int
-    ) -> list[WindowOutputs]:
-        """Deal key groups out to the tasks of the window stage."""
+
+def held_rows(state: EngineState) -> int:
+    """How many rows are kept for windows to come, buffered or in panes."""
+    return sum(table.num_rows for table in state.kept.to_answer)
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The ports: every task is a call."""
+
+    definition: Definition
+    tasks: Sequence[pa.Table] = ()
+
+    def panes(
+        self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
+    ) -> tuple[PaneReport[pa.Table], pa.Table | None]:
+        """One task for each table."""
+        del plan, degree
+        reports = []
+        for rows in self.tasks:
+            worker = PaneWorker(self.definition, frontier)
+            worker.feed(prepare(self.definition.query, self.definition.keys, rows))
+            reports.append(worker.finish())
+        report = PaneReport.merge(reports, frontier.guard)
+        return report, together(report.suspects)
+
+    def windows(self, move: Move[pa.Table], kept: Kept[pa.Table]) -> WindowReport[pa.Table, pa.Table]:
+        """One task for each range of key groups."""
+        late = together(move.late)
         late = None if late is None else sorted_by_group(late)
+        fresh = present([*move.partials, move.trusted])
+        held = Kept(*(present([together(tables)]) for tables in (kept.panes, kept.buffer, kept.sealed, kept.revisions)))
         sizes: Counter[int] = Counter()
-        for table in (state.panes, state.buffer, late, *partials):
+        for table in present([*held.to_answer, late, *fresh]):
             sizes.update(rows_by_group(table))
-        outputs = []
-        for span in balanced_ranges(sizes, degree):
-            inputs = WindowInputs(
-                panes=_slice(state.panes, span),
-                buffer=_slice(state.buffer, span),
-                fresh=[span.slice_of(partial) for partial in partials],
-                late=_slice(late, span),
-                past=lambda panes, span=span: Past(  # type: ignore[misc]
-                    None if state.past.panes is None else in_range(span.slice_of(state.past.panes), panes),
-                    _slice(state.past.revisions, span),
-                ),
-            )
-            outputs.append(run_window_task(self.definition, state.progress, after.punctuation_us, inputs))
-        return outputs
+        reports = [
+            run_window_task(self.definition, move.before, move.after_us, _inputs(held, fresh, late, groups))
+            for groups in balanced_ranges(sizes, move.degree)
+        ]
+        report = WindowReport.merge(reports)
+        return replace(report, kept=self._remembered(held, report.kept, move.after_us))
 
-    def _after(
-        self,
-        state: EngineState,
-        decision: Decision,
-        windows: Sequence[WindowOutputs],
-        quarantined: list[pa.Table],
-        now_us: int,
-    ) -> tuple[EngineState, StepOutput]:
-        """Gather what the tasks have left."""
-        before, after = state.progress.punctuation_us, decision.progress.punctuation_us
-        clock, latencies = state.clock.advance(self.definition.window, decision.records_by_pane, now_us, before, after)
-        panes = _together([state.past.panes, *(output.advance.past.panes for output in windows)])
-        log = _together([state.past.revisions, *(output.advance.past.revisions for output in windows)])
-        new = EngineState(
-            progress=decision.progress,
-            ledger=state.ledger + decision.ledger,
-            panes=_together(output.advance.state for output in windows),
-            buffer=_together(output.buffer for output in windows),
-            past=Past(
-                forget_panes(self.definition, None if panes is None else sorted_by_group(panes), after),
-                forget_revisions(self.definition, None if log is None else sorted_by_group(log), after),
-            ),
-            judged=sum((output.judged for output in windows), Judgement()),
-            clock=clock,
-        )
-        answers = [table for output in windows for table in output.advance.answers]
-        late = [table for output in windows for table in output.late]
-        return new, StepOutput(answers, late, quarantined, decision.ledger, latencies)
+    def _remembered(self, before: Kept[pa.Table], new: Kept[pa.Table], after_us: int | None) -> Kept[pa.Table]:
+        """The new state with the whole past, as far as it is needed."""
+        sealed, log = together([*before.sealed, *new.sealed]), together([*before.revisions, *new.revisions])
+        sealed = forget_panes(self.definition, None if sealed is None else sorted_by_group(sealed), after_us)
+        log = forget_revisions(self.definition, None if log is None else sorted_by_group(log), after_us)
+        return replace(new, sealed=present([sealed]), revisions=present([log]))
 
 
-def _present(tables: Iterable[pa.Table | None]) -> list[pa.Table]:
-    return [table for table in tables if table is not None]
+def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | None, groups: GroupRange) -> WindowInputs:
+    """One task's share of everything."""
+
+    def share(tables: Sequence[pa.Table]) -> pa.Table | None:
+        return together(groups.slice_of(table) for table in tables)
+
+    def past(panes: PaneRange) -> Past:
+        sealed = share(held.sealed)
+        return Past(None if sealed is None else in_range(sealed, panes), share(held.revisions))
+
+    return WindowInputs(
+        share(held.panes), share(held.buffer), [groups.slice_of(part) for part in fresh], share(present([late])), past
+    )
 
 
-def _together(tables: Iterable[pa.Table | None]) -> pa.Table | None:
-    found = _present(tables)
-    return pa.concat_tables(found) if found else None
-
-
-def _slice(table: pa.Table | None, span: GroupRange) -> pa.Table | None:
-    return None if table is None else span.slice_of(table)
+def _output(stepped: Stepped[pa.Table, pa.Table]) -> tuple[EngineState, StepOutput]:
+    quarantined = present([*stepped.panes.quarantined, stepped.refused])
+    windows = stepped.windows
+    output = StepOutput(list(windows.answers), list(windows.late), list(quarantined), stepped.ledger, stepped.latencies)
+    return stepped.state, output

@@ -11,8 +11,10 @@ from skypane.model.errors import DataError, OptionError, SchemaError
 from skypane.queries.base import Query, find_column
 from skypane.queries.reduce import combine, lift
 from skypane.tables.grouping import Order, key_codes, sort_by
+from skypane.tables.take import take_rows
 
 _LIFT_ROWS = 1 << 18
+_LIFT_BYTES = 1 << 28
 
 
 def check_once(schema: pa.Schema, keys: tuple[str, ...], invalid: str) -> None:
@@ -32,7 +34,7 @@ def partial_of(query: Query, keys: tuple[str, ...], batches: Iterable[pa.RecordB
     pending: list[pa.RecordBatch] = []
     for batch in batches:
         pending.append(batch)
-        if sum(b.num_rows for b in pending) >= _LIFT_ROWS:
+        if sum(b.num_rows for b in pending) >= _LIFT_ROWS or sum(b.nbytes for b in pending) >= _LIFT_BYTES:
             partials.append(_lifted(query, keys, pa.Table.from_batches(pending), invalid))
             pending = []
     if pending:
@@ -50,7 +52,7 @@ def answer_of(query: Query, keys: tuple[str, ...], partial: pa.Table) -> pa.Tabl
     if not partial.num_rows:
         return partial
     order = _by_key(partial, keys)
-    return query.lower(partial.take(pa.array(order.rows)), order.groups).table
+    return query.lower(take_rows(partial, order.rows), order.groups).table
 
 
 def _lifted(query: Query, keys: tuple[str, ...], rows: pa.Table, invalid: str) -> pa.Table:

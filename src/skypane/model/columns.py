@@ -23,7 +23,7 @@ CHANGE: Final = "change"
 """The result column of ``emit="changes"``: +1 for a record that enters the answer, -1 for one that leaves it."""
 
 REVISION: Final = "revision"
-"""The result column of ``allowed_lateness=``: 0 for a window's first answer, 1, 2, ... for corrected ones."""
+"""The result column of ``lateness(allowed=...)``: 0 for a window's first answer, 1, 2, ... for corrected ones."""
 
 KEY_GROUPS: Final = 256
 """How many key groups there are; also the largest useful degree of the window stage."""

@@ -10,17 +10,23 @@ Laws (executed in tests/model/test_windows.py):
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
 from skypane.model.errors import OptionError
-from skypane.model.groups import BoolArray, Int64Array
+from skypane.model.groups import Int64Array
+from skypane.model.panes import Panes
+
+FARTHEST_US = 2**61
+"""Times no farther from the epoch (73,000 years) are used: their windows, and differences of them, fit in 64 bits."""
+_LONGEST_US = 2**60
 
 
 @dataclass(frozen=True)
-class WindowSpec:
+class WindowSpec(Panes):
     """Windows of ``size_us`` that start every ``slide_us``: sliding, tumbling (equal) or hopping (slide > size)."""
 
     size_us: int
@@ -31,6 +37,8 @@ class WindowSpec:
             raise OptionError(
                 f"window size and slide must be longer than zero, not {self.size_us}, {self.slide_us} us."
             )
+        if max(self.size_us, self.slide_us) > _LONGEST_US:
+            raise OptionError("window size and slide must be shorter than 36,000 years.")
 
     @classmethod
     def parse(cls, size: Duration, slide: Duration | None = None) -> WindowSpec:
@@ -53,26 +61,9 @@ class WindowSpec:
         """By how many panes one window is ahead of the one before."""
         return self.slide_us // self.pane_us
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Panes of a window, and panes between the starts of two windows."""
-        return self.panes_per_window, self.panes_per_slide
-
     def pane_of(self, time_us: Int64Array) -> Int64Array:
         """The pane of each time."""
         return np.floor_divide(time_us, self.pane_us)
-
-    def first_window(self, pane: Int64Array) -> Int64Array:
-        """The oldest window that contains each pane (newer than ``last_window`` where none does)."""
-        return -np.floor_divide(self.panes_per_window - 1 - pane, self.panes_per_slide)
-
-    def last_window(self, pane: Int64Array) -> Int64Array:
-        """The newest window that contains each pane."""
-        return np.floor_divide(pane, self.panes_per_slide)
-
-    def in_some_window(self, pane: Int64Array) -> BoolArray:
-        """Whether any window contains each pane: hopping windows leave gaps."""
-        return self.first_window(pane) <= self.last_window(pane)
 
     def window_start_us(self, window: Int64Array) -> Int64Array:
         """When each window starts."""
@@ -89,6 +80,28 @@ class WindowSpec:
     def closed_before(self, punctuation_us: int) -> int:
         """Windows with a smaller number are closed: they end at or before the punctuation."""
         return (punctuation_us - self.size_us) // self.slide_us + 1
+
+    def overdue_us(self, pane: Int64Array, front_us: int) -> Int64Array:
+        """How long each pane has been over when the stream has come to ``front_us``; negative while it is not."""
+        return front_us - (pane + 1) * self.pane_us
+
+    def finished_us(self, newest_us: int) -> int:
+        """The end of the last window that has a record of ``newest_us``."""
+        newest = self.last_window(self.pane_of(np.array([newest_us])))
+        return int(self.window_end_us(newest)[0])
+
+    @property
+    def reach_us(self) -> int:
+        """A window, or the distance to the next one where that is longer."""
+        return max(self.size_us, self.slide_us)
+
+    def explain(self) -> str:
+        """Windows and panes in words."""
+        return f"{self}; {self.panes_per_window} panes of {format_duration_us(self.pane_us)} each"
+
+    def describe(self) -> Mapping[str, object]:
+        """Size and slide."""
+        return {"size_us": self.size_us, "slide_us": self.slide_us}
 
     def __str__(self) -> str:
         size, slide = format_duration_us(self.size_us), format_duration_us(self.slide_us)

@@ -12,11 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skypane.model.errors import OptionError
-from skypane.scheduling.pane_strategies import pane_strategy
-from skypane.scheduling.pane_strategy import MAX_DEGREE, PaneStrategy, PlannedQueues
+from skypane.scheduling.pane_strategies import (
+    PANE_STRATEGIES,
+    StrategyFactory,
+    check_factory,
+    strategy_factory,
+    strategy_name,
+)
+from skypane.scheduling.pane_strategy import Allocation, PaneStrategy, PlannedQueues, check_degree
 from skypane.scheduling.utilization import Measurement, WorkerLoad, utilization
 
-ROUTED = ("pane_rr", "tuple_rr", "adaptive", "adaptive_pid")
+ROUTED = PANE_STRATEGIES
 """Strategies that send records to workers; ``combine`` leaves them where they are and needs no plan."""
 SPLITTINGS = ("combine", *ROUTED)
 MOST_PLANNED_PANES = 1_024
@@ -104,22 +110,26 @@ class BatchOutcome:
     """How many tasks can run at a time."""
 
 
-def check_splitting(splitting: str, pane_degree: int | None) -> None:
+def check_splitting(splitting: str | StrategyFactory, pane_degree: int | None) -> None:
     """Refuse what cannot be meant, by the name of the option."""
-    if splitting not in SPLITTINGS:
-        raise OptionError(f"splitting={splitting!r} is unknown; it must be one of {', '.join(SPLITTINGS)}.")
-    if pane_degree is None:
-        return
-    if isinstance(pane_degree, bool) or not isinstance(pane_degree, int) or not 1 <= pane_degree <= MAX_DEGREE:
-        raise OptionError(f"pane_degree={pane_degree!r} must be a whole number from 1 to {MAX_DEGREE}.")
+    if not isinstance(splitting, str):
+        check_factory(splitting, "splitting", reserved=SPLITTINGS)
+    elif splitting not in SPLITTINGS:
+        raise OptionError(
+            f"splitting={splitting!r} is unknown; it must be one of {', '.join(SPLITTINGS)}, or a class derived from "
+            "sp.PaneStrategy."
+        )
+    if pane_degree is not None:
+        check_degree(pane_degree, "pane_degree")
 
 
 class BatchPlanner:
-    """Plans batches with one strategy; keeps no state of its own."""
+    """Plans batches with one strategy, given by name or by what makes it; keeps no state of its own."""
 
-    def __init__(self, name: str, degree: int) -> None:
-        self.name = name
+    def __init__(self, strategy: str | StrategyFactory, degree: int) -> None:
+        self._new = strategy_factory(strategy)
         self.degree = degree
+        self.name = strategy_name(strategy)
 
     def plan(self, state: RoutingState | None) -> BatchPlan:
         """Route the expected records, oldest pane first."""
@@ -129,6 +139,7 @@ class BatchPlanner:
         routes: dict[int, dict[int, int]] = {}
         for pane in sorted(expected):
             allocations = strategy.route(pane, expected[pane], queues)
+            self._check(allocations, expected[pane])
             queues.plan(allocations)
             shares = routes.setdefault(pane, {})
             for worker, records in allocations:
@@ -145,20 +156,28 @@ class BatchPlanner:
             self.degree, min(routes, default=0), width, table, strategy.to_json(), splits_unplanned=splits_unplanned
         )
 
+    def _check(self, allocations: Sequence[Allocation], records: int) -> None:
+        """Strategies may be of others; a wrong one is named here and not where its plan is used."""
+        fits = all(0 <= worker < self.degree and count > 0 for worker, count in allocations)
+        if not fits or sum(count for _, count in allocations) != records:
+            raise OptionError(
+                f"The pane strategy {self.name} distributes {records} records over {self.degree} workers as "
+                f"{[tuple(allocation) for allocation in allocations]}. Check it with "
+                "skypane.testing.check_pane_strategy."
+            )
+
     def _splits_unplanned(self, strategy: PaneStrategy, expected: Mapping[int, int]) -> bool:
         """Whether a pane that nobody expects would be split over all workers: asked with a pane of the usual size."""
-        probe = pane_strategy(self.name, self.degree)
-        body = strategy.to_json()
-        probe.restore(body)
-        pane = max((*expected, body["closed_before"] or 0)) + 1
+        pane = max((*expected, strategy.closed_before or 0)) + 1
         usual = sum(expected.values()) // len(expected) if expected else 0
-        allocations = probe.route(pane, max(usual, self.degree), PlannedQueues(self.degree))
+        allocations = strategy.copy().route(pane, max(usual, self.degree), PlannedQueues(self.degree))
         return self.degree > 1 and len({allocation.worker for allocation in allocations}) == self.degree
 
     def learn(self, state: RoutingState | None, plan: BatchPlan, outcome: BatchOutcome) -> RoutingState:
         """Replace what was planned by what came, close the sealed panes, take in the measurement."""
-        strategy = pane_strategy(self.name, self.degree)
-        strategy.restore(_as_it_came(plan.strategy, self._restored(state).to_json(), outcome.tasks))
+        strategy = self._new(self.degree)
+        strategy.restore(plan.strategy)
+        strategy.replace_shards(with_shards_of(self._restored(state).open_shards, outcome.tasks))
         _close(strategy, outcome.first_open_pane)
         strategy.feedback(self.measurement(state, outcome))
         counts = outcome.records_by_pane
@@ -205,9 +224,9 @@ class BatchPlanner:
         return utilization(self.measurement(state, outcome))
 
     def _restored(self, state: RoutingState | None) -> PaneStrategy:
-        """The strategy as it was; a new one if the last run had another, or another degree."""
-        strategy = pane_strategy(self.name, self.degree)
-        if state is not None and (state.strategy["name"], state.strategy["degree"]) == (self.name, self.degree):
+        """The strategy as it was, with as many workers as there are now; a new one if the last run had another."""
+        strategy = self._new(self.degree)
+        if state is not None and strategy.understands(state.strategy):
             strategy.restore(state.strategy)
         return strategy
 
@@ -248,26 +267,16 @@ def imbalance(tasks: Sequence[TaskLoad]) -> float | None:
     return max(task.records for task in tasks) * len(tasks) / total if total else None
 
 
-def _as_it_came(planned: Mapping[str, Any], before: Mapping[str, Any], tasks: Sequence[TaskLoad]) -> Mapping[str, Any]:
-    """The strategy's state with the shards that were made instead of those that were planned."""
-    # A planned worker keeps its shard, be it empty: the strategy may go on with it.
-    shards: dict[int, dict[int, int]] = {pane: dict.fromkeys(dict(made), 0) for pane, made in planned["shards"]}
-    for pane, made in before["shards"]:
-        shards.setdefault(pane, {}).update(made)
+def with_shards_of(shards: Mapping[int, Mapping[int, int]], tasks: Sequence[TaskLoad]) -> dict[int, dict[int, int]]:
+    """The shards of before and those that the tasks have made."""
+    together = {pane: dict(made) for pane, made in shards.items()}
     for worker, task in enumerate(tasks):
         for pane, records in task.records_by_pane.items():
-            made_now = shards.setdefault(pane, {})
-            made_now[worker] = made_now.get(worker, 0) + records
-    return {**planned, "shards": [[pane, sorted(made.items())] for pane, made in sorted(shards.items())]}
+            made = together.setdefault(pane, {})
+            made[worker] = made.get(worker, 0) + records
+    return together
 
 
 def _close(strategy: PaneStrategy, first_open_pane: int | None) -> None:
-    """Punctuate the sealed panes that have records, and the last one: of the others there may be millions."""
-    body = strategy.to_json()
-    closed_before = body["closed_before"]
-    if first_open_pane is None or (closed_before is not None and first_open_pane <= closed_before):
-        return
-    for pane, _ in body["shards"]:
-        if pane < first_open_pane - 1 and (closed_before is None or pane >= closed_before):
-            strategy.punctuate(pane)
-    strategy.punctuate(first_open_pane - 1)
+    if first_open_pane is not None:
+        strategy.punctuate_before(first_open_pane)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -134,26 +135,16 @@ def run_panes(
         return cost.insert_us(names[pane], before, added)
 
     stage = VirtualPaneStage(strategy, insert_us)
-    end_us = float(len(table.punctuation_us) * table.slice_us)
-    run = PaneRun(strategy.degree, float(warm_up_us), end_us)
-    borders = np.searchsorted(table.slices, np.arange(len(table.punctuation_us) + 1)).tolist()
-    panes, counts, closed_at = (
-        table.panes.tolist(),
-        table.counts.tolist(),
-        (table.punctuation_us // table.pane_us).tolist(),
-    )
+    run = PaneRun(strategy.degree, float(warm_up_us), float(len(table.punctuation_us) * table.slice_us))
     first_us: dict[int, float] = {}
     busy_us = np.zeros(strategy.degree)
-    next_pane, sample_us = panes[0], period_us
-    closed_at[-1] = max(panes) + 1  # the stream is over: every pane closes
-    for index, closed_before in enumerate(closed_at):
-        now_us = float((index + 1) * table.slice_us)
-        for row in range(borders[index], borders[index + 1]):
-            pane = panes[row]
+    next_pane, sample_us = int(table.panes[0]), period_us
+    for now_us, arrivals, closed_before in _slices(table):
+        for pane, records in arrivals:
             if pane not in names:
                 names[pane] = distributions.of(pane, table.pane_us)
                 first_us[pane] = now_us
-            stage.arrive(now_us, pane, counts[row])
+            stage.arrive(now_us, pane, records)
         while next_pane < closed_before:
             name = names.pop(next_pane, "independent")
             _close(run, stage, cost, name, now_us, next_pane, first_us.pop(next_pane, now_us))
@@ -168,6 +159,17 @@ def run_panes(
             sample_us += period_us
     run.busy_us = busy_us.tolist()
     return run
+
+
+def _slices(table: ArrivalTable) -> Iterator[tuple[float, Iterable[tuple[int, int]], int]]:
+    """When each slice of the stream ends, its records by pane, and before which pane all are closed then."""
+    borders = np.searchsorted(table.slices, np.arange(len(table.punctuation_us) + 1)).tolist()
+    panes, counts = table.panes.tolist(), table.counts.tolist()
+    closed_at = (table.punctuation_us // table.pane_us).tolist()
+    closed_at[-1] = max(panes) + 1  # the stream is over: every pane closes
+    for index, closed_before in enumerate(closed_at):
+        own = slice(borders[index], borders[index + 1])
+        yield float((index + 1) * table.slice_us), zip(panes[own], counts[own], strict=True), closed_before
 
 
 def _close(

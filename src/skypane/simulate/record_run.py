@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.model.groups import Int64Array
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 from skypane.scheduling.pane_strategy import PaneStrategy
 from skypane.simulate.partials import QueryAlgebra
 from skypane.simulate.strategies.window_strategy import WindowStrategy
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 def run_records(
     algebra: QueryAlgebra,
-    window: WindowSpec,
+    window: Panes,
     batches: Sequence[Batch],
     pane_strategy: PaneStrategy,
     window_strategy: WindowStrategy,
@@ -52,6 +52,18 @@ def run_records(
     seen = np.concatenate([batch.panes for batch in batches])
     windows = range(int(window.first_window(seen).min()), int(window.last_window(seen).max()) + 1)
     stage = VirtualPaneStage(pane_strategy, lambda _pane, _before, added: record_us * added)
+    shards = _arrive(stage, batches, period_us)
+    last_pane = window.first_pane(windows.stop - 1) + window.panes_per_window - 1
+    panes = range(min(window.first_pane(windows.start), int(seen.min())), last_pane + 1)
+    events = _close(stage, panes, batches[-1].at_us, shards, algebra, batches[0].rows.slice(0, 0))
+    run = VirtualWindowStage(window, window_strategy, algebra, windows.start).run(events)
+    return [Answer(d.window, algebra.answer(d.result), d.delivered_us) for d in run.deliveries]
+
+
+def _arrive(
+    stage: VirtualPaneStage, batches: Sequence[Batch], period_us: float
+) -> dict[tuple[int, int], list[pa.Table]]:
+    """The rows that each worker gets of each pane."""
     shards: dict[tuple[int, int], list[pa.Table]] = {}
     sample_us = period_us
     for batch in batches:
@@ -64,17 +76,25 @@ def run_records(
             for worker, count in stage.arrive(batch.at_us, int(pane), rows.num_rows):
                 shards.setdefault((int(pane), worker), []).append(rows.slice(start, count))
                 start += count
+    return shards
+
+
+def _close(
+    stage: VirtualPaneStage,
+    panes: range,
+    at_us: float,
+    shards: dict[tuple[int, int], list[pa.Table]],
+    algebra: QueryAlgebra,
+    empty: pa.Table,
+) -> list[PaneClosed | ShardReady[pa.Table]]:
+    """Close all panes; what the window stage gets of them, in the order of time."""
     events: list[PaneClosed | ShardReady[pa.Table]] = []
-    empty = batches[0].rows.slice(0, 0)
-    first_pane = windows.start * window.panes_per_slide
-    last_pane = (windows.stop - 1) * window.panes_per_slide + window.panes_per_window - 1
-    for pane in range(min(first_pane, int(seen.min())), last_pane + 1):
-        finished = stage.punctuate(batches[-1].at_us, pane)
-        events.append(PaneClosed(batches[-1].at_us, pane, len(finished.closed.shards)))
+    for pane in panes:
+        finished = stage.punctuate(at_us, pane)
+        events.append(PaneClosed(at_us, pane, len(finished.closed.shards)))
         for worker, ready_us in finished.ready_us.items():
             held = shards.pop((pane, worker), [empty])
             events.append(ShardReady(ready_us, pane, algebra.shard(pa.concat_tables(held))))
     assert not shards, "a record is in no closed pane"
     events.sort(key=attrgetter("at_us"))
-    run = VirtualWindowStage(window, window_strategy, algebra, windows.start).run(events)
-    return [Answer(d.window, algebra.answer(d.result), d.delivered_us) for d in run.deliveries]
+    return events

@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 from skypane.scheduling.utilization import Measurement, WorkerLoad
 from skypane.simulate.completion import OrderedCollector, WindowCompletion
 from skypane.simulate.partials import Algebra
@@ -73,7 +73,7 @@ class VirtualWindowStage(Generic[P]):
 
     def __init__(
         self,
-        window: WindowSpec,
+        window: Panes,
         strategy: WindowStrategy,
         algebra: Algebra[P],
         first_window: int,

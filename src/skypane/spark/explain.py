@@ -12,19 +12,18 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
     window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
     what = ", ".join(f"{name}={value}" for name, value in definition.query.describe().items() if name != "type")
     key = ", ".join(definition.keys) or "none (one answer per window)"
-    wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items() if name != "policy")
+    wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
     future = "no limit" if guard.max_future_us is None else f"up to {format_duration_us(guard.max_future_us)} ahead"
     pace = "what is available now, then end" if options.trigger is None else f"a step every {options.trigger}"
-    panes = f"{window.panes_per_window} panes of {format_duration_us(window.pane_us)} each"
     settings = options.settings
     inline = f"{settings.inline_rows:,}"
     in_order = definition.processing == "in_order"
     keeps = "hands records over, to be buffered" if in_order else "keeps one partial per key and pane"
     lines = [
         f"query         {definition.query.kind}: {what}",
-        f"windows       {window}, by {definition.time}; {panes}",
+        f"windows       by {definition.time}, {window.explain()}",
         f"key           {key}",
-        f"lateness      {policy.describe()['policy']}: {wait}; future guard: {future}, or {guard.support} records",
+        f"lateness      {policy.name}: {wait}; future guard: {future}, or {guard.support} records",
         *_explain_lateness(definition, options),
         f"pace          {pace}",
         f"pane stage    {settings.pane_tasks}; {keeps}",

@@ -5,34 +5,48 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
-from skypane.flow.late.judge import warm_judge
+from skypane.flow.late.reach import warm_reach
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
+from skypane.flow.step import Flow
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import WindowWorker
 from skypane.model.columns import GROUP, ID, PREFIX
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
-from skypane.spark.driver import Output, StepDriver
+from skypane.scheduling.degrees import FixedDegrees
+from skypane.spark.driver import StepDriver
 from skypane.spark.explain import explain
 from skypane.spark.options import LaunchOptions
+from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.query import RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
-from skypane.spark.sinks.parquet import ParquetSink
-from skypane.spark.store.checkpoint import Checkpoint, local_path
+from skypane.spark.sinks.base import Continuation
+from skypane.spark.sinks.places import check_apart
+from skypane.spark.store.checkpoint import Checkpoint
+from skypane.spark.store.folders import local_path
 from skypane.spark.workers import check_workers
 
 
-def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
-    """Check the query against the records, open checkpoint and sinks, start."""
+@dataclass(frozen=True)
+class CheckedQuery:
+    """A query that fits its records."""
+
+    prepared: DataFrame
+    records: pa.Schema
+    definition: Definition
+
+
+def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -> CheckedQuery:
+    """Check the query against the records; nothing is started, no folder is touched."""
     if not df.isStreaming:
         raise OptionError(
             "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
@@ -48,12 +62,18 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     prepared = with_computed_columns(normalised_keys(df, definition.keys), definition.query, definition.keys)
     seen_by_workers = arrow_schema(prepared)
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
-    definition = replace(definition, time_zone=records.field(definition.time).type.tz)
+    return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
+
+
+def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
+    """Check the query against the records, open checkpoint and sinks, start."""
+    checked = check_query(df, definition, options)
+    prepared, records, definition = checked.prepared, checked.records, checked.definition
     check_workers(df.sparkSession)
     definition.query.warm_up()
     slide_for(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:
-        warm_judge()
+        warm_reach()
 
     temporary = None
     if options.checkpoint is None:
@@ -80,21 +100,15 @@ def _start(
     temporary: Path | None,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    manifest = checkpoint.open(_fingerprint(definition, records), options.punctuator.start())
+    flow = Flow(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
+    manifest = checkpoint.open(_fingerprint(definition, records), flow.start())
     spark = prepared.sparkSession
-    results = Output(options.sink, WindowWorker(definition).result_schema(arrow_schema(prepared)))
-    late = Output(options.late, _late_schema(definition, records)) if options.late else None
-    quarantine = (
-        Output(options.quarantine, records.append(pa.field(REASON, pa.string()))) if options.quarantine else None
+    outputs = _outputs(definition, options, records, arrow_schema(prepared))
+    continuation = Continuation(checkpoint.query_id, manifest.step, definition.keys, born=checkpoint.born)
+    _open_sinks(
+        spark, outputs, checkpoint, replace(continuation, checkpoint=None if temporary else str(checkpoint.folder))
     )
-    for output in (results, late, quarantine):
-        if output is not None:
-            output.sink.continue_from(manifest.step)
-            output.sink.identify(definition.keys)
-            output.sink.open(spark, output.schema)
-    driver = StepDriver(
-        spark, definition, options.punctuator, checkpoint, manifest, results, late, quarantine, options.settings
-    )
+    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings)
     idle_us = None if options.trigger is None else options.idle_timeout_us
     query = RunningQuery(
         driver,
@@ -115,16 +129,40 @@ def _start(
     return query
 
 
+def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:
+    """Each sink with the schema of its rows."""
+    quarantined = records.append(pa.field(REASON, pa.string()))
+    return Outputs(
+        Output("results", options.sink, WindowWorker(definition).result_schema(prepared)),
+        Output("late", options.late, _late_schema(definition, records)) if options.late else None,
+        Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
+    )
+
+
+def _open_sinks(spark: SparkSession, outputs: Outputs, checkpoint: Checkpoint, continuation: Continuation) -> None:
+    """Tell each sink whose rows it will get; then the checkpoint is the query's, as nothing can be refused any more."""
+    places = {}
+    for output in outputs:
+        name, place = output.option, output.sink.place()
+        if place is not None:
+            places[name] = str(place)
+        returns = place is not None and checkpoint.places.get(name) == str(place)
+        output.sink.open(spark, output.schema, replace(continuation, output=name, returns=returns))
+        checkpoint.when_closed(output.sink.close)
+    checkpoint.claim(places)
+
+
 def _check_places(options: LaunchOptions) -> None:
-    """Sinks name their files by step, so that two in one folder would overwrite each other."""
-    taken: dict[Path, str] = {}
+    """Refuse places that would be written to twice, or whose readers would find what is not theirs."""
+    taken: dict[str, Path | str] = {}
+    if options.checkpoint is not None:
+        taken["checkpoint"] = local_path(options.checkpoint, "checkpoint")
     for name, sink in (("sink", options.sink), ("late", options.late), ("quarantine", options.quarantine)):
-        if isinstance(sink, ParquetSink):
-            if sink.path in taken:
-                raise OptionError(
-                    f"{taken[sink.path]} and {name} write to the same folder {sink.path}. Give each its own."
-                )
-            taken[sink.path] = name
+        if sink is None or (place := sink.place()) is None:
+            continue
+        for other, its_place in taken.items():
+            check_apart(other, its_place, name, place)
+        taken[name] = place
 
 
 def _check_added_names(definition: Definition, names: Sequence[str], options: LaunchOptions) -> None:

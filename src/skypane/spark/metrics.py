@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from skypane.flow.step import Flow, Stepped
 from skypane.lateness.policy import Judgement
 from skypane.model.ledger import Ledger
+from skypane.scheduling.batch_plan import imbalance, splitting_factor
+from skypane.spark.settings import Settings
+from skypane.spark.stopwatch import StepTimes
+from skypane.spark.store.manifest import Manifest, StoredPart
+from skypane.spark.store.writers import Written
+
+SparkStepped = Stepped[Written, StoredPart]
 
 
 @dataclass(frozen=True)
@@ -116,3 +125,74 @@ class MetricsLog:
     def recent(self) -> tuple[StepMetrics, ...]:
         """Oldest first."""
         return tuple(self._steps)
+
+
+def step_metrics(
+    flow: Flow, manifest: Manifest, stepped: SparkStepped, times: StepTimes, settings: Settings
+) -> StepMetrics:
+    """Everything there is to say about a step."""
+    windows, progress = stepped.windows, manifest.state.progress
+    return StepMetrics(
+        step=manifest.step,
+        batch_id=manifest.batch_id,
+        kind=manifest.kind,
+        records=stepped.ledger.delivered,
+        late=stepped.ledger.late,
+        harmful=windows.judged.harmful if flow.definition.judges_late else None,
+        quarantined=stepped.ledger.quarantined,
+        windows=windows.windows,
+        revised=windows.revised,
+        last_windows=windows.last_windows,
+        rows_emitted=sum(file.rows for file in windows.answers),
+        t_max_us=progress.t_max_us,
+        front_us=progress.front_us,
+        punctuation_us=progress.punctuation_us,
+        slack_us=flow.punctuator.policy.slack_us(progress.policy_state),
+        pane_latency_ms=stepped.latencies.pane_ms,
+        closing_lag_ms=stepped.latencies.closing_lag_ms,
+        window_latency_ms=stepped.latencies.window_ms,
+        pane_ms=times.panes,
+        window_ms=times.windows,
+        sink_ms=times.sinks,
+        commit_ms=times.commit,
+        total_ms=times.total,
+        committed_at=time.perf_counter(),
+        **_kept(manifest),
+        **_work(stepped, times, settings),
+    )
+
+
+def _kept(manifest: Manifest) -> dict[str, Any]:
+    """How much is kept for later steps."""
+    kept = manifest.state.kept
+    return {
+        "open_panes": sum(part.panes for part in kept.panes),
+        "state_rows": sum(part.file.rows for part in kept.to_answer),
+        "state_bytes": sum(part.file.bytes for part in kept.to_answer),
+        "past_rows": sum(part.file.rows for part in (*kept.sealed, *kept.revisions)),
+    }
+
+
+def _work(stepped: SparkStepped, times: StepTimes, settings: Settings) -> dict[str, Any]:
+    """Who did how much."""
+    panes, windows, slots = stepped.panes, stepped.windows, settings.slots
+    busy_ms, work_ms = sum(load.busy_us for load in panes.tasks) / 1e3, sum(windows.busy_us) / 1e3
+    window_slots = 1 if windows.in_driver else slots
+    partial_rows = sum(panes.rows_by_group.values())
+    return {
+        "partial_rows": partial_rows,
+        "pane_tasks": len(panes.tasks),
+        "window_tasks": len(windows.busy_us),
+        "window_inline": windows.in_driver,
+        "pane_utilization": _share(busy_ms, slots * times.panes) if panes.tasks else None,
+        "window_utilization": _share(work_ms, window_slots * times.windows) if windows.busy_us else None,
+        "idle_share": _share(slots * times.total - busy_ms - work_ms, slots * times.total),
+        "rho": stepped.rho,
+        "splitting_factor": splitting_factor(panes.tasks),
+        "imbalance": imbalance(panes.tasks),
+        "selected_per_pane": partial_rows / len(panes.records_by_pane) if panes.records_by_pane else None,
+    }
+
+
+def _share(part: float, whole: float) -> float | None:
+    return round(min(1.0, max(0.0, part / whole)), 4) if whole > 0 else None

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 
 from skypane.lateness.punctuator import Punctuator
+from skypane.spark.settings import Settings
 from skypane.spark.sinks.base import Sink
-from skypane.spark.stages import Settings
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ class RunningQuery:
         """Totals since the checkpoint began, and the last step."""
         manifest, recent = self._driver.manifest, self._driver.log.recent()
         last = recent[-1] if recent else None
-        return Metrics(manifest.ledger, manifest.judged_so_far, manifest.windows, manifest.step, last, recent)
+        state = manifest.state
+        return Metrics(state.ledger, state.judged_so_far, state.windows, manifest.step, last, recent)
 
     def explain(self) -> str:
         """What the query does, stage by stage."""
@@ -80,6 +81,11 @@ class RunningQuery:
     def is_active(self) -> bool:
         """Whether the query is still running."""
         return not self._ended.is_set()
+
+    @property
+    def is_working(self) -> bool:
+        """Whether Spark has found records and is busy with them."""
+        return self._spark_query is not None and self.is_active and bool(self._spark_query.status["isDataAvailable"])
 
     def begin(self, spark_query: StreamingQuery) -> None:
         """Called once Spark has started the query."""

@@ -17,6 +17,7 @@ from skypane.spark.prepare import check_reserved, normalised_keys, with_computed
 from skypane.spark.schemas import arrow_schema, map_in_arrow, quoted, spark_schema
 from skypane.spark.table_size import is_small
 from skypane.spark.workers import check_workers
+from skypane.tables.batches import small_batches
 from skypane.tables.rows import without_internal
 
 
@@ -37,15 +38,15 @@ def answer_once(df: DataFrame, query: Query, by: Sequence[str], invalid: str) ->
     query.check(arrow_schema(prepared))
 
     def local(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from partial_of(query, keys, batches, invalid).to_batches()
+        yield from small_batches(partial_of(query, keys, batches, invalid))
 
     def final(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partial = partial_of(query, keys, batches, "trusted")
-        yield from without_internal(answer_of(query, keys, partial)).to_batches()
+        yield from small_batches(without_internal(answer_of(query, keys, partial)))
 
     def at_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partial = partial_of(query, keys, batches, invalid)
-        yield from without_internal(answer_of(query, keys, partial)).to_batches()
+        yield from small_batches(without_internal(answer_of(query, keys, partial)))
 
     answer_schema = _answer_schema(df, prepared, query)
     if is_small(df):

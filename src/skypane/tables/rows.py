@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 
 from skypane.model.columns import GROUP, PREFIX
 from skypane.model.groups import BoolArray
+from skypane.tables.take import take_rows
 
 
 def keep_rows(rows: pa.Table, mask: BoolArray) -> pa.Table:
@@ -24,7 +27,7 @@ def sorted_by_group(table: pa.Table) -> pa.Table:
     groups = table.column(GROUP).to_numpy()
     if (groups[1:] >= groups[:-1]).all():
         return table
-    return table.take(pa.array(np.argsort(groups, kind="stable")))
+    return take_rows(table, np.argsort(groups, kind="stable"))
 
 
 def rows_by_group(table: pa.Table | None) -> dict[int, int]:
@@ -33,3 +36,17 @@ def rows_by_group(table: pa.Table | None) -> dict[int, int]:
         return {}
     groups, counts = np.unique(table.column(GROUP).to_numpy(), return_counts=True)
     return dict(zip(groups.tolist(), counts.tolist(), strict=True))
+
+
+def present(tables: Iterable[pa.Table | None]) -> tuple[pa.Table, ...]:
+    """Those that are there."""
+    return tuple(table for table in tables if table is not None)
+
+
+def together(tables: Iterable[pa.Table | None]) -> pa.Table | None:
+    """One table of all that are there, with the columns that all of them have; ``None`` if none is."""
+    found = present(tables)
+    if len(found) < 2:
+        return found[0] if found else None
+    names = [name for name in found[-1].column_names if all(name in table.column_names for table in found)]
+    return pa.concat_tables([table.select(names) for table in found])

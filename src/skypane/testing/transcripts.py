@@ -32,6 +32,7 @@ import pyarrow as pa
 import yaml
 
 from skypane.flow.definition import Definition
+from skypane.flow.windows.emit.names import emission
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.kslack import KSlack
@@ -139,7 +140,7 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
         WindowSpec.parse(window["size"], window.get("slide")),
         body.get("time", "ts"),
         (key,) if isinstance(key, str) else tuple(key),
-        emit=body.get("emit", "full"),
+        emit=emission(body.get("emit", "full")),
         allowed_lateness_us=parse_duration_us(body.get("allowed_lateness", "0 s"), "allowed_lateness", zero_ok=True),
     )
     future = body.get("max_future")

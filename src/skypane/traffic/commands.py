@@ -1,4 +1,4 @@
-"""Commands: what ``skypane generate`` and ``skypane inspect`` do, without the command line around it."""
+"""Commands: what ``skypane generate`` and ``skypane inspect`` do; the command line shows what they return."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
-from rich.table import Table
 
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import Int64Array
@@ -34,12 +33,6 @@ class Generated:
     file_bytes: int
     seconds: float
 
-    def summary(self) -> str:
-        """One line for people."""
-        speed = self.records / max(self.seconds, 1e-9)
-        size_mb = self.file_bytes / 1e6
-        return f"{self.records:,} records, {size_mb:,.1f} MB in {self.path} ({speed:,.0f} records/s)"
-
 
 @dataclass(frozen=True)
 class Inspected:
@@ -48,21 +41,6 @@ class Inspected:
     name: str
     description: Description
     plots: tuple[Path, ...]
-
-    def table(self) -> Table:
-        """The figures of Table 2 of the first paper, for the terminal."""
-        table = Table(title=self.name, show_header=False, title_justify="left")
-        table.add_column(style="bold")
-        table.add_column(justify="right")
-        for label, value in self.description.rows():
-            table.add_row(label, value)
-        dispersion = self.description.dispersion
-        if dispersion.curve and not dispersion.settled:
-            table.caption = (
-                "The index of dispersion still grows with the interval: the stream is too short for its "
-                "bursts, or bursty at all time scales."
-            )
-        return table
 
 
 def generate(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,8 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.late.revisions import WINDOW_ID
 from skypane.model.columns import PANE
-from skypane.model.groups import BoolArray, Int64Array
+from skypane.model.groups import BoolArray
+from skypane.model.panes import PaneRange
 
 
 @dataclass(frozen=True)
@@ -22,24 +22,6 @@ class Past:
     """Partial rows of sealed panes; a pane may have rows of several steps."""
     revisions: pa.Table | None = None
     """Which windows were answered again, and how often."""
-
-
-class PaneRange(NamedTuple):
-    """The panes ``first .. end - 1``."""
-
-    first: int
-    end: int
-
-    def overlaps(self, first: int, last: int) -> bool:
-        """Whether any pane from ``first`` to ``last`` is in it."""
-        return first < self.end and self.first <= last
-
-
-def neighbours(definition: Definition, panes: Int64Array) -> PaneRange:
-    """The panes that share a window with any of these."""
-    window = definition.window
-    first = int(window.first_window(panes).min()) * window.panes_per_slide
-    return PaneRange(first, int(window.last_window(panes).max()) * window.panes_per_slide + window.panes_per_window)
 
 
 def in_range(rows: pa.Table, panes: PaneRange) -> pa.Table:

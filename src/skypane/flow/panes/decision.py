@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import quarantine_rows
-from skypane.flow.panes.stats import PaneStats
-from skypane.flow.panes.worker import lift_accepted, seen_in
+from skypane.flow.panes.worker import accepted_in, lift_accepted
+from skypane.flow.reports import PaneReport, R
 from skypane.lateness.future_guard import FUTURE_REASON, FutureGuard
 from skypane.lateness.policy import Judgement, Observation
 from skypane.lateness.progress import Progress, Seen
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.ledger import Ledger
-from skypane.tables.rows import keep_rows, rows_by_group, sorted_by_group
+from skypane.tables.rows import keep_rows, sorted_by_group
 from skypane.tables.times import times_us
 
 
@@ -28,18 +28,12 @@ class Decision:
     progress: Progress
     ledger: Ledger
     """This step's records by fate."""
-    between_windows: int
     records_by_pane: Mapping[int, int]
     """Accepted records of the newest panes."""
     partials: pa.Table | None
     """Partials of the suspects that turned out to be trusted."""
     quarantined: pa.Table | None
     """The suspects that did not."""
-
-    @property
-    def partial_rows_by_group(self) -> dict[int, int]:
-        """How many of these partial rows each key group has."""
-        return rows_by_group(self.partials)
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ def decide(
     definition: Definition,
     punctuator: Punctuator,
     before: Progress,
-    stats: PaneStats,
+    seen: PaneReport[R],
     suspects: pa.Table | None,
     judged: Judgement,
     now_us: int,
@@ -66,40 +60,31 @@ def decide(
     ``judged`` is about the late records of the step before this one, ``now_us`` when the source cut the batch.
     """
     guard = punctuator.guard
-    found = _judge_suspects(definition, guard, before, stats, suspects)
-    partials, between, quarantined = None, 0, None
+    found = _judge_suspects(definition, guard, before, seen, suspects)
+    partials, quarantined = None, None
     if found.trusted is not None:
-        partials, between = lift_accepted(definition, found.trusted)
-        partials = sorted_by_group(partials)
-        accepted = PaneStats(ledger=Ledger(accepted=found.trusted.num_rows), between_windows=between)
-        stats = PaneStats.merge([stats, replace(accepted, **seen_in(definition, found.trusted))], guard)
+        partials = sorted_by_group(lift_accepted(definition, found.trusted))
+        seen = PaneReport.merge([seen, accepted_in(definition, found.trusted)], guard)
     if found.refused is not None:
         quarantined = quarantine_rows(found.refused, pa.array([FUTURE_REASON] * found.refused.num_rows))
         refused = Ledger(quarantined_by_reason={FUTURE_REASON: found.refused.num_rows})
-        stats = PaneStats.merge([stats, PaneStats(ledger=refused)], guard)
-    known = stats.ledger.accepted + stats.ledger.late
-    overdue = replace(stats.overdue, records=float(known))  # without those that were not believed
-    observation = Observation(known, stats.ledger.late, max_delay_us=stats.max_delay_us, overdue=overdue, judged=judged)
-    seen = Seen(found.t_max_us, observation, found.refused_us, stats.newest_by_partition_us, now_us)
-    return Decision(
-        progress=punctuator.advance(before, seen),
-        ledger=stats.ledger,
-        between_windows=stats.between_windows,
-        records_by_pane=stats.records_by_pane,
-        partials=partials,
-        quarantined=quarantined,
-    )
+        seen = PaneReport.merge([seen, PaneReport(ledger=refused)], guard)
+    known = seen.ledger.accepted + seen.ledger.late
+    overdue = replace(seen.overdue, records=float(known))  # without those that were not believed
+    observation = Observation(known, seen.ledger.late, max_delay_us=seen.max_delay_us, overdue=overdue, judged=judged)
+    shown = Seen(found.t_max_us, observation, found.refused_us, seen.newest_by_partition_us, now_us)
+    return Decision(punctuator.advance(before, shown), seen.ledger, seen.records_by_pane, partials, quarantined)
 
 
 def _judge_suspects(
-    definition: Definition, guard: FutureGuard, before: Progress, stats: PaneStats, suspects: pa.Table | None
+    definition: Definition, guard: FutureGuard, before: Progress, seen: PaneReport[R], suspects: pa.Table | None
 ) -> _Suspects:
     """Trust the suspects that all tasks together speak for."""
-    newest = guard.newest((*stats.newest_us, *before.future_evidence_us))
+    newest = guard.newest((*seen.newest_us, *before.future_evidence_us))
     anchor = guard.anchor(before.t_max_us, newest)
     if anchor is None and newest:
         anchor = newest[-1]  # The first few records of a stream: start from the oldest.
-    start = max((t for t in (anchor, stats.trusted_us) if t is not None), default=None)
+    start = max((t for t in (anchor, seen.trusted_us) if t is not None), default=None)
     times = np.zeros(0, dtype=np.int64) if suspects is None else times_us(suspects.column(definition.time))
     t_max = guard.trusted_until(start, times)
     if suspects is None:

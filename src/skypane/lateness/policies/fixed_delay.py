@@ -13,6 +13,8 @@ from skypane.model.durations import Duration, format_duration_us, parse_duration
 class FixedDelay(Lateness):
     """Leave a constant slack: right when the disorder is known and does not change."""
 
+    name = "fixed delay"
+
     delay: Duration
 
     def __post_init__(self) -> None:
@@ -20,7 +22,7 @@ class FixedDelay(Lateness):
 
     def describe(self) -> Mapping[str, object]:
         """The delay."""
-        return {"policy": "fixed delay", "delay": format_duration_us(self.slack_us({}))}
+        return {"delay": format_duration_us(self.slack_us({}))}
 
     def initial(self) -> PolicyState:
         """Nothing to remember."""

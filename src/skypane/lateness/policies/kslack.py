@@ -19,6 +19,8 @@ class KSlack(Lateness):
     As in the paper the slack never shrinks, unless ``memory`` says after how much stream time a delay is forgotten.
     """
 
+    name = "K-slack"
+
     initial_slack: Duration = "0 seconds"
     max_slack: Duration | None = None
     memory: Duration | None = None
@@ -39,7 +41,6 @@ class KSlack(Lateness):
         """The bounds of the slack."""
         initial, bound = self._bounds_us
         return {
-            "policy": "K-slack",
             "initial slack": format_duration_us(initial),
             "max slack": "unbounded" if bound is None else format_duration_us(bound),
             **({} if self._memory_us is None else {"memory": format_duration_us(self._memory_us)}),

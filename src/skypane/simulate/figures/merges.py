@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from skypane.model.windows import WindowSpec
@@ -65,50 +66,39 @@ def merge_runs(scenario: Scenario, pane_degree: int = 6) -> dict[str, tuple[Wind
     return found
 
 
+_HEADER = (
+    "slowness, pane-stage workers, seed",
+    "strategy",
+    "mean workers",
+    "idle",
+    "idle while partials wait",
+    "merge tasks",
+    "window latency",
+)
+
+
 def merge_tasks() -> Figure:
     """Paper 2, figures 12 and 13: degree, utilization and idle time."""
     rows = []
-    degrees: dict[str, list[float | None]] = {}
-    utilizations: dict[str, list[float | None]] = {}
-    times: list[float] = []
+    drawn: dict[str, DegreeControl] = {}
     cases = [(SLOWER, 6, seed) for seed in (1, 2, 3)] + [(2.0, 3, 1), (1.0, 2, 1)]
     for slower, pane_degree, seed in cases:
         scenario = replace(merge_scenario(), seed=seed, cost=paper_machine().scaled(slower))
         for strategy, (found, control) in merge_runs(scenario, pane_degree).items():
-            if not times or strategy not in degrees:
-                times = [at_us / 1e6 for at_us, _, _ in control.history]
-                degrees[strategy] = [float(degree) for _, degree, _ in control.history]
-                utilizations[strategy] = [rho for _, _, rho in control.history]
-            cells = [f"{found.mean_degree:.1f}", f"{found.idle_share:.1%}", f"{found.starved_share:.1%}"]
-            rows.append(
-                [
-                    f"{slower:g}, {pane_degree}, {seed}",
-                    strategy,
-                    *cells,
-                    f"{found.merge_share:.0%}",
-                    f"{found.latency_us / 1e6:.1f} s",
-                ]
-            )
-    shortest = min(len(times), *(len(line) for line in degrees.values()))
-    panels = [
-        Panel("workers", "seconds", "workers", times[:shortest], {k: v[:shortest] for k, v in degrees.items()}),
-        Panel(
-            "utilization",
-            "seconds",
-            "utilization",
-            times[:shortest],
-            {k: v[:shortest] for k, v in utilizations.items()},
-            level=0.9,
-            top=2.5,
-        ),
+            drawn.setdefault(strategy, control)
+            shares = [f"{found.idle_share:.1%}", f"{found.starved_share:.1%}", f"{found.merge_share:.0%}"]
+            case = f"{slower:g}, {pane_degree}, {seed}"
+            rows.append([case, strategy, f"{found.mean_degree:.1f}", *shares, f"{found.latency_us / 1e6:.1f} s"])
+    return Figure("Paper 2, fig. 12 and 13: merge tasks, I = 1,000", _panels(drawn), list(_HEADER), rows)
+
+
+def _panels(drawn: Mapping[str, DegreeControl]) -> list[Panel]:
+    """Degree and utilization over time, of the first case."""
+    shortest = min(len(control.history) for control in drawn.values())
+    times = [at_us / 1e6 for at_us, _, _ in next(iter(drawn.values())).history[:shortest]]
+    degrees = {name: [float(degree) for _, degree, _ in c.history[:shortest]] for name, c in drawn.items()}
+    utilizations = {name: [rho for _, _, rho in c.history[:shortest]] for name, c in drawn.items()}
+    return [
+        Panel("workers", "seconds", "workers", times, degrees),
+        Panel("utilization", "seconds", "utilization", times, utilizations, level=0.9, top=2.5),
     ]
-    header = [
-        "slowness, pane-stage workers, seed",
-        "strategy",
-        "mean workers",
-        "idle",
-        "idle while partials wait",
-        "merge tasks",
-        "window latency",
-    ]
-    return Figure("Paper 2, fig. 12 and 13: merge tasks, I = 1,000", panels, header, rows)

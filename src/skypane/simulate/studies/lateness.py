@@ -18,7 +18,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.latency import first_arrivals_us
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Judgement, Lateness
-from skypane.local.engine import Engine, EngineState, StepOutput
+from skypane.local.engine import Engine, EngineState, StepOutput, held_rows
 from skypane.model.ledger import Ledger
 from skypane.tables.times import times_us
 
@@ -111,7 +111,7 @@ class _Tally:
         self.ledger += output.ledger
         self.judged += state.judged
         self.slack_us.append(policy.slack_us(state.progress.policy_state))
-        self.held.append(state.held_rows)
+        self.held.append(held_rows(state))
         pane_ms, lag_ms = output.latencies.pane_ms, output.latencies.closing_lag_ms
         if pane_ms is not None and lag_ms is not None:
             in_order = self._definition.processing == "in_order"
@@ -145,7 +145,7 @@ def run_policy(
     name: str | None = None,
 ) -> Outcome:
     """Run one policy over a stream; the first ``settle`` share of the steps is for it to settle."""
-    engine = Engine(definition, policy, FutureGuard(max(_HOUR_US, 10 * definition.window.size_us)))
+    engine = Engine(definition, policy, FutureGuard(max(_HOUR_US, 10 * definition.window.reach_us)))
     state, tally = engine.start(), _Tally(definition, arrival)
     for index, step in enumerate(steps):
         before = state
@@ -159,9 +159,8 @@ def run_policy(
 
 
 def _name(policy: Lateness) -> str:
-    described = dict(policy.describe())
-    known = {key: str(described[key]) for key in ("policy", "target", "delay") if key in described}
-    return " ".join(known.values())
+    described = policy.describe()
+    return " ".join([policy.name, *(str(described[key]) for key in ("target", "delay") if key in described)])
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -18,8 +18,7 @@ FEW_PANES = 16
 
 def default_slide(definition: Definition) -> str:
     """The fastest strategy: incremental where windows overlap and the query allows it."""
-    overlap = definition.window.panes_per_window > definition.window.panes_per_slide
-    if definition.query.dominance is not None and (overlap or definition.emit == "changes"):
+    if definition.query.dominance is not None and (definition.window.overlap or definition.emit.looks_back):
         return CriticalSlide.name
     many_panes = definition.window.panes_per_window >= FEW_PANES
     return TilesSlide.name if many_panes and not _must_repeat(definition) else RecomputeSlide.name
@@ -30,21 +29,19 @@ def _must_repeat(definition: Definition) -> bool:
 
     Tiles do not promise that for sums of doubles: which panes are added up first depends on the panes there are.
     """
-    return definition.emit == "changes" and not definition.query.selective
+    return definition.emit.looks_back > 0 and not definition.query.selective
 
 
 def check_slide(definition: Definition) -> None:
     """Refuse combinations that no strategy can do."""
-    if definition.slide not in {"auto", *SLIDES}:
-        raise OptionError(f"slide={definition.slide!r} must be one of: auto, {', '.join(sorted(SLIDES))}.")
-    if definition.slide == CriticalSlide.name and definition.query.dominance is None:
-        raise OptionError(f"slide='critical' is for skyline and top-delta, not {definition.query.kind}. Use 'auto'.")
-    if definition.emit not in {"full", "changes"}:
-        raise OptionError(f"emit={definition.emit!r} must be 'full' or 'changes'.")
-    if definition.slide == TilesSlide.name and _must_repeat(definition):
+    if definition.sliding not in {"auto", *SLIDES}:
+        raise OptionError(f"sliding={definition.sliding!r} must be one of: auto, {', '.join(sorted(SLIDES))}.")
+    if definition.sliding == CriticalSlide.name and definition.query.dominance is None:
+        raise OptionError(f"sliding='critical' is for skyline and top-delta, not {definition.query.kind}. Use 'auto'.")
+    if definition.sliding == TilesSlide.name and _must_repeat(definition):
         raise OptionError(
-            "slide='tiles' may round an answer otherwise when it is compared with the next one, so for aggregates it "
-            "does not go with emit='changes'. Use slide='auto'."
+            "sliding='tiles' may round an answer otherwise when it is compared with the next one, so for aggregates it "
+            "does not go with emit='changes'. Use sliding='auto'."
         )
 
 
@@ -52,13 +49,10 @@ def check_lateness(definition: Definition) -> None:
     """Refuse options for late records that cannot be had together."""
     if definition.processing not in {"out_of_order", "in_order"}:
         raise OptionError(f"processing={definition.processing!r} must be 'out_of_order' or 'in_order'.")
-    if definition.allowed_lateness_us and definition.emit == "changes":
-        raise OptionError(
-            "allowed_lateness= corrects whole answers, but emit='changes' emits differences. Use emit='full'."
-        )
+    definition.emit.check(definition)
 
 
 def slide_for(definition: Definition, threads: int = 1) -> Slide:
     """The strategy of a query; it may use so many threads."""
-    name = default_slide(definition) if definition.slide == "auto" else definition.slide
+    name = default_slide(definition) if definition.sliding == "auto" else definition.sliding
     return SLIDES[name](definition, threads)

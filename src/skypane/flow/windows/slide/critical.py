@@ -17,24 +17,24 @@ Why dead records need not be compared: whatever a dead record dominates, its kil
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from skypane.flow.windows.slide.base import Fired, Slide, Span, cut
+from skypane.flow.windows.slide.base import Fired, Slide, came_and_went, cut, members_of, part_of
 from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one, warm_sliding
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import NO_PANE, Panes, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes, sort_by
-from skypane.tables.ranges import ramp
+from skypane.tables.take import take_rows
 
 CRITICAL = f"{PREFIX}critical"
 DIED = f"{PREFIX}died"
 NOT_JOINED = np.iinfo(np.int64).min
-NO_PANE = -(2**62)
-"""Older than any pane: nothing older dominates the record."""
+"""Instead of a critical pane: the row has not been compared with other panes yet."""
 BIG_KEY_ROWS = 4_096
 """Keys with more rows are joined by index, the others all at once with plain loops."""
 
@@ -46,9 +46,9 @@ class CriticalSlide(Slide):
     added_columns = (CRITICAL, DIED)
 
     @property
-    def emits_changes(self) -> bool:
+    def finds_changes(self) -> bool:
         """With skylines, which are what the ranges are about; top-delta ranks and cuts them window by window."""
-        return self._definition.emit == "changes" and self._definition.query.answer_is_partial
+        return self._definition.query.answer_is_partial
 
     def warm_up(self) -> None:
         """Compile the joins."""
@@ -62,9 +62,19 @@ class CriticalSlide(Slide):
         fresh = partials.append_column(CRITICAL, pa.array(np.full(rows, NOT_JOINED)))
         return fresh.append_column(DIED, pa.array(np.full(rows, STILL_ALIVE)))
 
-    def fire(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+    def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
         """Join the newly sealed panes, then read the answers off the ranges."""
-        table = panes.table
+        ranges, state = self._joined(panes.table, span, needed_from)
+        return self._answers(ranges, span), state
+
+    def changes(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+        """Join the newly sealed panes, then read what comes and goes off the ends of the ranges."""
+        # A record is needed until the window after its last one has fired: that one says that it goes.
+        ranges, state = self._joined(panes.table, span, span.end - 1)
+        return self._changes(ranges, span), state
+
+    def _joined(self, table: pa.Table, span: Span, needed_from: int) -> tuple[_Ranges, pa.Table | None]:
+        """The windows whose answers have each row; also the rows that windows from ``needed_from`` on need."""
         pane = table.column(PANE).to_numpy()
         critical = table.column(CRITICAL).to_numpy().copy()
         died = table.column(DIED).to_numpy().copy()
@@ -72,12 +82,16 @@ class CriticalSlide(Slide):
         self._join(table, pane, critical, died, span.sealed_before)
         entered, left = window_range(self._definition.window, pane, critical, died)
         joined = pane < span.sealed_before
-        # A record is over when its last window has fired; with changes, when the window after that one has.
-        over = joined & ((left < self._needed_from(span)) | (entered > left))
+        over = joined & ((left < needed_from) | (entered > left))
         state = self._state(table, critical, died, ~over)
-        answered = joined & (entered <= left)
-        emit = self._changes if self.emits_changes else self._answers
-        return emit(table, entered, left, answered, span), state
+        return _Ranges(table, entered, left, joined & (entered <= left)), state
+
+    def windows_of(self, panes: pa.Table) -> tuple[Int64Array, Int64Array]:
+        """The first and the last window whose answer has each row, were all these panes sealed at once."""
+        pane = panes.column(PANE).to_numpy()
+        critical, died = np.full(len(pane), NOT_JOINED), np.full(len(pane), STILL_ALIVE)
+        self._join(panes, pane, critical, died, STILL_ALIVE)
+        return window_range(self._definition.window, pane, critical, died)
 
     def _reopen(
         self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, joined_before: int
@@ -109,7 +123,7 @@ class CriticalSlide(Slide):
         rows = order.rows[pane[order.rows] < sealed_before]
         borders = np.flatnonzero(np.diff(codes[rows])) + 1
         groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
-        values = query.matrix(table.select(list(query.inputs())).take(pa.array(rows)))
+        values = query.matrix(take_rows(table.select(list(query.inputs())), rows))
         own = _Rows(values, pane[rows], fresh[rows], critical[rows], died[rows])
         big = groups.sizes > BIG_KEY_ROWS
         for index in np.flatnonzero(big):
@@ -126,52 +140,36 @@ class CriticalSlide(Slide):
             table = table.set_column(table.column_names.index(name), name, pa.array(values))
         return table if keep.all() else table.filter(pa.array(keep))
 
-    def _answers(
-        self,
-        table: pa.Table,
-        entered: Int64Array,
-        left: Int64Array,
-        answered: BoolArray,
-        span: Span,
-    ) -> Iterator[Fired]:
+    def _answers(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record once for each window of the span that it is in."""
-        low = np.maximum(entered, span.first)
-        count = np.where(answered, np.maximum(np.minimum(left, span.end - 1) - low + 1, 0), 0)
-        rows = np.repeat(np.arange(len(count)), count)
-        if not len(rows):
-            return
-        window_id = np.repeat(low, count) + ramp(count)
-        order = sort_by(window_id, key_codes(table, self._definition.keys)[rows])
-        rows, window_id = rows[order.rows], window_id[order.rows]
-        for run in cut(order.groups, np.ones(len(rows), dtype=np.int64)):
-            low_row, high_row = int(order.groups.offsets[run.start]), int(order.groups.offsets[run.stop])
-            groups = Groups(order.groups.offsets[run.start : run.stop + 1] - low_row)
-            answer = self._definition.query.lower(table.take(pa.array(rows[low_row:high_row])), groups)
-            yield Fired(window_id[low_row:high_row][groups.offsets[:-1]], answer)
+        table, entered, left, answered = ranges
+        last = np.where(answered, left, entered - 1)
+        rows, window_id, windows = members_of(span, entered, last, key_codes(table, self._definition.keys))
+        for run in cut(windows, np.ones(len(rows), dtype=np.int64)):
+            own, groups = part_of(windows, run)
+            answer = self._definition.query.lower(take_rows(table, rows[own]), groups)
+            yield Fired(window_id[own][groups.offsets[:-1]], answer)
 
-    def _changes(
-        self,
-        table: pa.Table,
-        entered: Int64Array,
-        left: Int64Array,
-        answered: BoolArray,
-        span: Span,
-    ) -> Iterator[Fired]:
+    def _changes(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record at most twice: +1 in the first window that it is in, -1 in the first after the last."""
+        table, entered, left, answered = ranges
         comes = np.flatnonzero(answered & (entered >= span.first) & (entered < span.end))
         goes = np.flatnonzero(answered & (left + 1 >= span.first) & (left + 1 < span.end))
-        rows = np.concatenate((goes, comes))
-        if not len(rows):
-            return
-        window_id = np.concatenate((left[goes] + 1, entered[comes]))
-        change = np.concatenate((np.full(len(goes), -1), np.full(len(comes), 1))).astype(np.int8)
-        order = sort_by(window_id, key_codes(table, self._definition.keys)[rows])
-        answer = Grouped(table.take(pa.array(rows[order.rows])), order.groups)
-        yield Fired(window_id[order.rows][order.groups.offsets[:-1]], answer, change[order.rows])
+        key = key_codes(table, self._definition.keys)
+        yield from came_and_went(table, key, (comes, entered[comes]), (goes, left[goes] + 1))
+
+
+class _Ranges(NamedTuple):
+    """Rows, the first and the last window whose answer has each, and whether that is any."""
+
+    table: pa.Table
+    entered: Int64Array
+    left: Int64Array
+    answered: BoolArray
 
 
 def window_range(
-    window: WindowSpec, pane: Int64Array, critical: Int64Array, died: Int64Array
+    window: Panes, pane: Int64Array, critical: Int64Array, died: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
     """The first and the last window whose answer has the record; first > last for none."""
     step, width = window.panes_per_slide, window.panes_per_window

@@ -1,0 +1,52 @@
+"""By name: lateness policies, pane strategies and emissions, given as a name or as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from skypane.lateness.policies.drop_ratio import DropRatio
+from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.lateness.policies.harm import Harm
+from skypane.lateness.policies.kslack import KSlack
+from skypane.lateness.policy import Lateness
+from skypane.model.errors import OptionError
+from skypane.scheduling.batch_plan import check_splitting
+from skypane.scheduling.pane_strategies import StrategyFactory
+
+POLICIES: Mapping[str, Callable[..., Lateness]] = {
+    "kslack": KSlack,
+    "fixed_delay": FixedDelay,
+    "drop_ratio": DropRatio,
+    "harm": Harm,
+}
+
+
+def as_policy(policy: object, **settings: object) -> Lateness:
+    """A lateness policy: an object as it is, or a name with the settings of that policy."""
+    if isinstance(policy, Lateness):
+        return policy
+    if not isinstance(policy, str):
+        raise OptionError(f"lateness({policy!r}): give a policy such as sp.KSlack() or sp.FixedDelay('5 seconds').")
+    if policy not in POLICIES:
+        raise OptionError(f"Lateness policy {policy!r} is unknown; it is one of: {', '.join(POLICIES)}.")
+    try:
+        return POLICIES[policy](**settings)
+    except TypeError as error:
+        raise OptionError(f"Lateness policy {policy!r} with {_settings(settings)}: {_why(error)}.") from error
+
+
+def as_splitting(splitting: str | StrategyFactory, pane_degree: int | None) -> str | StrategyFactory | None:
+    """Who routes records to the tasks of the pane stage; nobody where each task makes partials of what it reads."""
+    check_splitting(splitting, pane_degree)
+    return None if splitting == "combine" else splitting
+
+
+def _settings(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items()) or "no settings"
+
+
+def _why(error: TypeError) -> str:
+    """Python's own words about the arguments, without the name of the constructor."""
+    return (
+        str(error).split("() ", 1)[-1].replace("positional argument", "setting").replace("keyword argument", "setting")
+    )

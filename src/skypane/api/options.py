@@ -1,0 +1,259 @@
+"""Options: everything that can be chosen about a continuous query, declared once.
+
+The steps of the fluent interface, the options of ``skypane run``, the sections of its TOML files, the sample that
+``skypane init`` writes and docs/command-line.md all come from this table, or are tested against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+from skypane.api.by_name import POLICIES
+from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, Share, Text, Whole
+from skypane.flow.windows.emit.names import EMISSIONS
+from skypane.flow.windows.slide.choice import SLIDES
+from skypane.model.errors import OptionError
+from skypane.scheduling.batch_plan import SPLITTINGS
+from skypane.scheduling.pane_strategy import MAX_DEGREE
+from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
+
+SINKS: Final = ("sink", "late", "quarantine")
+SECTIONS: Final[Mapping[str, str]] = {
+    "source": "where records come from",
+    "query": "what to ask of which windows",
+    "lateness": "how long to wait for late records",
+    "parallel": "who does which work; the answers are the same",
+    "sink": "where results go",
+    "late": "where late records go; they are counted in any case",
+    "quarantine": "where unusable records go; they are counted in any case",
+    "run": "how to run",
+}
+"""The topics, each a section of the TOML file."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option."""
+
+    section: str
+    name: str
+    kind: Kind
+    help: str
+    default: Any = None
+    """``None``: there is none, or none of what the option is about."""
+    needed: bool = False
+    none: bool = False
+    """Whether ``None`` says something else than the default; in text it is written ``none``."""
+    flag: str | None = ""
+    """On the command line: by its own name unless there is another, ``None`` if it is part of another option."""
+    value: str = ""
+    """How a value is written on the command line, if not as its kind is."""
+    of_policy: bool = False
+    """Whether it belongs to the lateness policy rather than to all of them."""
+
+    @property
+    def command(self) -> str | None:
+        """How it is written on the command line."""
+        return None if self.flag is None else f"--{self.flag or self.name.replace('_', '-')}"
+
+    @property
+    def meaning(self) -> str:
+        """What it is for, and what there is to choose from."""
+        return f"{self.help} One of {self.kind.allowed}." if isinstance(self.kind, Choice) else self.help
+
+    @property
+    def allowed(self) -> str:
+        """What a value may be, in words."""
+        return self.kind.allowed + (", none" if self.none else "")
+
+    def check(self, value: object, what: str | None = None) -> None:
+        """Raise an :class:`OptionError` unless the value can be meant."""
+        if value is None and (self.none or self.default is None):
+            return
+        self.kind.check(what or self.name, value)
+
+
+def _sink(section: str, where: str, default: str | None) -> tuple[Option, ...]:
+    help_text = "console, discard, parquet, or another format that Spark can write."
+    options = Pairs(("mergeSchema", "true"))
+    return (
+        Option(section, "format", Text("parquet"), help_text, default, flag=section, value="FORMAT:PATH"),
+        Option(section, "path", Text(where), "The folder, or whatever path the format has.", flag=None),
+        Option(section, "options", options, "Options of Spark's writer of that format.", flag=f"{section}-option"),
+    )
+
+
+OPTIONS: Final[tuple[Option, ...]] = (
+    Option(
+        "source",
+        "format",
+        Text("skypane-traffic"),
+        "Spark's name of the source: skypane-traffic, skypane-replay, parquet, kafka, ...",
+        needed=True,
+        flag="source",
+    ),
+    Option("source", "path", Text("records"), "The path of a file source."),
+    Option("source", "schema", Text("ts timestamp, price double"), "The columns of a file source, as in SQL."),
+    Option("source", "options", Pairs(("maxFilesPerTrigger", "1")), "Options of the source.", flag="source-option"),
+    Option(
+        "query", "type", Choice(("skyline", "top_delta", "top_k", "aggregate")), "What to ask of a window.", needed=True
+    ),
+    Option("query", "time", Text("ts"), "The column with the event time.", needed=True),
+    Option("query", "key", Names("city"), "Key columns: each key has its own answers."),
+    Option("query", "partition", Text("sensor"), "The column that names a record's partition of the source."),
+    Option("query", "window", Length(), "The length of the windows.", needed=True),
+    Option("query", "slide", Length(), "How often a window starts; without it windows tumble."),
+    Option("query", "minimize", Names("price"), "skyline, top_delta: attributes of which less is better."),
+    Option("query", "maximize", Names("rating"), "skyline, top_delta: attributes of which more is better."),
+    Option("query", "delta", Whole(1), "top_delta: how many records."),
+    Option("query", "k", Whole(1), "top_k: how many records."),
+    Option("query", "score", Text("price / rating"), "top_k: a SQL expression, more is better."),
+    Option(
+        "query",
+        "aggregate",
+        Pairs(("p", "mean(price)"), texts=True),
+        "aggregate: names and functions of SQL expressions.",
+    ),
+    Option(
+        "lateness",
+        "policy",
+        Choice(tuple(POLICIES), objects=True),
+        "Who decides it.",
+        "kslack",
+        flag="lateness",
+        value="NAME:SETTING",
+    ),
+    Option("lateness", "delay", Length(zero=True), "fixed_delay: how long to wait.", of_policy=True),
+    Option("lateness", "target", Share(), "drop_ratio, harm: the share that may be lost.", of_policy=True),
+    Option("lateness", "initial_slack", Length(zero=True), "The slack to begin with; not fixed_delay.", of_policy=True),
+    Option("lateness", "max_slack", Length(zero=True), "The longest slack; not fixed_delay.", of_policy=True),
+    Option("lateness", "memory", Length(), "kslack: after how much stream time a delay is forgotten.", of_policy=True),
+    Option(
+        "lateness", "across", Choice(("min", "max")), "Partitions: wait for the slowest, or follow the newest.", "min"
+    ),
+    Option(
+        "lateness", "max_lag", Length(zero=True), "Partitions: how far behind the newest one is waited for.", none=True
+    ),
+    Option(
+        "lateness",
+        "partition_timeout",
+        Length(),
+        "Partitions: one that has sent nothing for so long is not waited for.",
+        "30 seconds",
+    ),
+    Option(
+        "lateness",
+        "allowed",
+        Length(zero=True),
+        "How long a late record still corrects the answers of its windows.",
+        "0 seconds",
+        flag="allowed-lateness",
+    ),
+    Option(
+        "lateness",
+        "max_future",
+        Length(words=("auto",)),
+        "How far ahead of the stream a record may be dated; auto: an hour or ten windows.",
+        "auto",
+        none=True,
+    ),
+    Option("lateness", "future_support", Whole(1), "So many records that agree are believed however far ahead.", 5),
+    Option(
+        "lateness",
+        "harm_horizon",
+        Length(zero=True, words=("auto",)),
+        "How long after its pane was sealed a late record is judged; auto: ten windows, if anybody asks.",
+        "auto",
+        none=True,
+    ),
+    Option("parallel", "splitting", Choice(SPLITTINGS, objects=True), "Who makes the partials.", "combine"),
+    Option("parallel", "pane_degree", Whole(1, MAX_DEGREE), "Tasks of the pane stage; default: as many as Spark runs."),
+    Option("parallel", "degree", Whole(1), "The most tasks of the window stage; default: as many as Spark runs."),
+    Option("parallel", "window_scheduling", Choice(WINDOW_SCHEDULINGS), "How its tasks are cut.", "ranges"),
+    Option(
+        "parallel", "inline_rows", Whole(0), "A window stage with no more rows than this runs in the driver.", 100_000
+    ),
+    Option("parallel", "sliding", Choice(("auto", *sorted(SLIDES))), "How windows slide.", "auto"),
+    Option(
+        "parallel",
+        "processing",
+        Choice(("out_of_order", "in_order")),
+        "in_order: buffer records until their pane is sealed.",
+        "out_of_order",
+    ),
+    *_sink("sink", "out", "console"),
+    *_sink("late", "late", None),
+    *_sink("quarantine", "quarantine", None),
+    Option("run", "checkpoint", Text("checkpoint"), "The folder from which the query restarts where it was."),
+    Option("run", "trigger", Length(zero=True), "How often to take a step.", "500 milliseconds"),
+    Option("run", "available_now", Flag(), "Process what the source has, then end.", default=False),
+    Option(
+        "run", "flush", Flag(), "At the end of available_now, answer the windows that are still open.", default=True
+    ),
+    Option(
+        "run",
+        "idle_timeout",
+        Length(),
+        "When no record has come for so long, answer the open windows.",
+        "1 minute",
+        none=True,
+    ),
+    Option(
+        "run",
+        "emit",
+        Choice(tuple(EMISSIONS), objects=True),
+        "Whole answers, or changes from window to window.",
+        "full",
+    ),
+    Option("run", "name", Text("best-offers"), "The name of the query in Spark."),
+)
+
+_BY_NAME: Final[Mapping[tuple[str, str], Option]] = {(o.section, o.name): o for o in OPTIONS}
+
+MOVED: Final[Mapping[str, tuple[str, str]]] = {
+    "max_future": ("lateness", "max_future"),
+    "future_support": ("lateness", "future_support"),
+    "allowed_lateness": ("lateness", "allowed"),
+    "harm_horizon": ("lateness", "harm_horizon"),
+    "processing": ("parallel", "processing"),
+    "slide": ("parallel", "sliding"),
+    "slide_strategy": ("parallel", "sliding"),
+    "degree": ("parallel", "degree"),
+    "inline_rows": ("parallel", "inline_rows"),
+    "splitting": ("parallel", "splitting"),
+    "pane_degree": ("parallel", "pane_degree"),
+    "window_scheduling": ("parallel", "window_scheduling"),
+}
+"""What 0.1 had on ``start()`` and in ``[run]``, and where it is now."""
+
+
+def options_of(section: str) -> tuple[Option, ...]:
+    """The options of a topic, in order."""
+    return tuple(option for option in OPTIONS if option.section == section)
+
+
+def check(section: str, values: Mapping[str, object]) -> None:
+    """Refuse values that cannot be meant, by the name of their option."""
+    for name, value in values.items():
+        _BY_NAME[section, name].check(value)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def says_what_moved(method: Callable[P, R]) -> Callable[P, R]:
+    """An option that has moved to another step is refused with the name of that step."""
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name in MOVED:
+                step, now = MOVED[name]
+                raise OptionError(f"start({name}=...) has moved: write .{step}({now}=...) before .start(...).")
+        return method(*args, **kwargs)
+
+    return checked

@@ -1,0 +1,48 @@
+"""RunOptions: where rows go, how often to take a step, when to end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skypane.api.options import SINKS, check
+from skypane.flow.windows.emit.base import Emission
+from skypane.flow.windows.emit.names import emission
+from skypane.model.durations import Duration
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from skypane.spark.sinks.base import Sink
+
+    SinkLike = Sink | Callable[[DataFrame, int], object]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of :meth:`~skypane.api.stream.ContinuousQuery.start`, which explains them."""
+
+    sink: SinkLike
+    checkpoint: str | os.PathLike[str] | None = None
+    late: SinkLike | None = None
+    quarantine: SinkLike | None = None
+    trigger: str = "500 milliseconds"
+    available_now: bool = False
+    flush: bool = True
+    idle_timeout: Duration | None = "1 minute"
+    emit: str | Emission = "full"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        given = {name: value for name, value in vars(self).items() if name not in SINKS}
+        given["checkpoint"] = None if self.checkpoint is None else os.fspath(self.checkpoint)
+        if isinstance(self.emit, Emission):
+            del given["emit"]
+        check("run", given)
+
+    @property
+    def emission(self) -> Emission:
+        """What is sent of the windows' answers."""
+        return emission(self.emit)

@@ -1,0 +1,27 @@
+"""Reference: the declared options as tables for docs/command-line.md."""
+
+from __future__ import annotations
+
+from skypane.api.options import SECTIONS, Option, options_of
+from skypane.cli.init import toml
+
+
+def as_markdown() -> str:
+    """One table for each section of the TOML file."""
+    return "\n\n".join(_table(section) for section in SECTIONS)
+
+
+def _table(section: str) -> str:
+    lines = [
+        f"### `[{section}]`: {SECTIONS[section]}",
+        "",
+        "| setting | command line | default | allowed | meaning |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    return "\n".join([*lines, *(_row(option) for option in options_of(section))])
+
+
+def _row(option: Option) -> str:
+    command = f"`{option.command}`" if option.command else f"`--{option.section} FORMAT:PATH`"
+    default = "needed" if option.needed else "" if option.default is None else f"`{toml(option.default)}`"
+    return f"| `{option.name}` | {command} | {default} | {option.allowed} | {option.help} |".replace("  |", " |")

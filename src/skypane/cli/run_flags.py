@@ -1,0 +1,93 @@
+"""RunFlags: the options of ``skypane run``, one for each that is declared, and what was given for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from skypane.api.option_kinds import Flag, Pairs
+from skypane.api.options import OPTIONS, SECTIONS, SINKS, Option
+from skypane.cli.parameters import keyword, with_parameters
+from skypane.cli.run_spec import Spec, as_value
+from skypane.model.errors import OptionError
+
+MAIN_SETTING = {"kslack": "max_slack", "fixed_delay": "delay", "drop_ratio": "target", "harm": "target"}
+"""What stands behind the colon: ``--lateness fixed_delay:5s``."""
+
+
+def with_run_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command one option for each that is declared; they arrive as ``given``, by section and name."""
+    extra = [_parameter(option) for option in OPTIONS if option.command]
+    return with_parameters(command, extra, "given", given_settings)
+
+
+def given_settings(flags: Mapping[str, Any]) -> Spec:
+    """The settings behind what was given on the command line, each checked."""
+    spec: Spec = {section: {} for section in SECTIONS}
+    for option in OPTIONS:
+        value = flags.get(_identifier(option))
+        if value not in (None, [], ()):
+            spec[option.section].update(_settings(option, value))
+    return spec
+
+
+def _parameter(option: Option) -> Parameter:
+    flag, kind = str(option.command), option.kind
+    is_flag = isinstance(kind, Flag)
+    typed: Any = bool | None if is_flag else list[str] | None if kind.repeated else str | None
+    declared = typer.Option(
+        f"{flag}/--no-{flag.removeprefix('--')}" if is_flag else flag,
+        help=escape(_help(option)),
+        show_default=False if option.default is None else str(option.default).lower(),
+        metavar=None if is_flag else option.value or kind.metavar,
+        rich_help_panel=f"[{option.section}]: {SECTIONS[option.section]}".replace("[", r"\["),
+    )
+    return keyword(_identifier(option), Annotated[typed, declared])
+
+
+def _help(option: Option) -> str:
+    needed = " Needed." if option.needed else ""
+    again = " Repeat it for several." if option.kind.repeated else ""
+    return f"{option.meaning}{needed}{again}"
+
+
+def _identifier(option: Option) -> str:
+    return f"{option.section}_{option.name}"
+
+
+def _settings(option: Option, given: Any) -> dict[str, Any]:
+    """What one flag sets: itself, and what stands behind a colon."""
+    flag = str(option.command)
+    if isinstance(option.kind, Pairs):
+        return {option.name: _pairs(given, flag)}
+    if isinstance(given, str) and option.section in SINKS:
+        kind, _, path = given.partition(":")
+        return {"format": kind, **({"path": path} if path else {})}
+    if isinstance(given, str) and (option.section, option.name) == ("lateness", "policy"):
+        return _policy(option, given, flag)
+    value = option.kind.read(flag, given) if isinstance(given, str) and given != "none" else given
+    return {option.name: as_value(option, value, flag)}
+
+
+def _policy(option: Option, text: str, flag: str) -> dict[str, Any]:
+    name, colon, value = text.partition(":")
+    settings = {"policy": as_value(option, name.strip(), flag)}
+    if not colon:
+        return settings
+    main = next(o for o in OPTIONS if o.of_policy and o.name == MAIN_SETTING[name.strip()])
+    what = f"{flag} {text}: {main.name}"
+    return {**settings, main.name: as_value(main, main.kind.read(what, value.strip()), what)}
+
+
+def _pairs(texts: list[str], flag: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise OptionError(f"{flag} {text!r} must be written name=value.")
+        pairs[name.strip()] = value.strip()
+    return pairs

@@ -1,0 +1,149 @@
+"""RunQuery: from settings to a query - first without Spark, so that mistakes are told at once, then with its source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import skypane as sp
+from skypane.api.by_name import as_policy
+from skypane.api.options import OPTIONS, SINKS
+from skypane.api.run_options import RunOptions
+from skypane.cli.run_spec import Spec
+from skypane.model.errors import OptionError
+from skypane.queries.base import find_column
+from skypane.traffic.spec import TrafficSpec
+from skypane.traffic.stream import Stream as GeneratedStream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from skypane.api.stream import ContinuousQuery, Windowed
+    from skypane.flow.definition import Definition
+    from skypane.spark.sinks.base import Sink
+
+_OF_TYPE: Mapping[str, tuple[str, ...]] = {
+    "skyline": ("minimize", "maximize"),
+    "top_delta": ("delta", "minimize", "maximize"),
+    "top_k": ("k", "score"),
+    "aggregate": ("aggregate",),
+}
+"""The settings of each type of query; those that are not lists are needed."""
+_OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query that has been checked as far as it can be without its records."""
+
+    spec: Spec
+    query: ContinuousQuery
+    run: RunOptions
+
+    def over_records(self, spark: SparkSession) -> ContinuousQuery:
+        """The query over the records of its source."""
+        records = _records(self.spec["source"], spark)
+        return replace(self.query, source=replace(self.query.source, df=records))
+
+
+def plan(spec: Spec) -> Planned:
+    """Check everything that needs no Spark."""
+    for option in OPTIONS:
+        if option.needed and option.name not in spec[option.section]:
+            raise OptionError(
+                f"{option.name} of the {option.section} is missing: give {option.command} {option.kind.metavar}, "
+                f"or {option.name} = ... in [{option.section}] of the file."
+            )
+    query = _query(spec)
+    run = _run(spec)
+    definition, _ = query.plan(run, slots=1)
+    _check_places(spec)
+    _check_generated(spec["source"], definition)
+    return Planned(spec, query, run)
+
+
+def _query(spec: Spec) -> ContinuousQuery:
+    records = cast("DataFrame", None)  # There are none until Spark is; nobody looks at them before.
+    asked, waiting = spec["query"], dict(spec["lateness"])
+    stream = sp.stream(records, time=asked["time"], key=asked.get("key"), partition=asked.get("partition"))
+    query = _question(asked, stream.window(asked["window"], slide=asked.get("slide")))
+    of_policy = {name: waiting.pop(name) for name in _OF_POLICY & set(waiting)}
+    policy = as_policy(waiting.pop("policy", "kslack"), **of_policy)
+    return query.lateness(policy, **waiting).parallel(**spec["parallel"])
+
+
+def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:
+    kind = asked["type"]
+    for name in {name for names in _OF_TYPE.values() for name in names} & set(asked):
+        if name not in _OF_TYPE[kind]:
+            raise OptionError(f"A query of type {kind} does not take {name}; it takes {', '.join(_OF_TYPE[kind])}.")
+    for name in _OF_TYPE[kind]:
+        if name not in ("minimize", "maximize") and name not in asked:
+            raise OptionError(f"A query of type {kind} needs {name}.")
+    attributes = {name: asked.get(name, ()) for name in ("minimize", "maximize")}
+    makers: dict[str, Callable[[], ContinuousQuery]] = {
+        "skyline": lambda: windowed.skyline(**attributes),
+        "top_delta": lambda: windowed.top_delta(asked["delta"], **attributes),
+        "top_k": lambda: windowed.top_k(asked["k"], score=asked["score"]),
+        "aggregate": lambda: windowed.aggregate(**asked["aggregate"]),
+    }
+    return makers[kind]()
+
+
+def _run(spec: Spec) -> RunOptions:
+    sinks: dict[str, Any] = {name: _sink(spec[name], name) for name in SINKS if spec[name]}
+    sinks.setdefault("sink", sp.ConsoleSink())
+    return RunOptions(**sinks, **spec["run"])
+
+
+def _sink(settings: Mapping[str, Any], name: str) -> Sink:
+    kind, path, options = settings.get("format", "parquet"), settings.get("path"), settings.get("options", {})
+    if kind in ("console", "discard", "parquet") and options:
+        raise OptionError(f"The {name} of format {kind} takes no options.")
+    if kind in ("console", "discard"):
+        return sp.ConsoleSink() if kind == "console" else sp.DiscardSink()
+    if kind == "parquet":
+        if path is None:
+            raise OptionError(f"The {name} of format parquet needs a path: --{name} parquet:FOLDER.")
+        return sp.ParquetSink(path)
+    return sp.FormatSink(kind, **({} if path is None else {"path": path}), **options)
+
+
+def _check_places(spec: Spec) -> None:
+    """A folder that cannot be made is noticed before Spark has been started for it."""
+    places = {name: spec[name].get("path") for name in SINKS if spec[name].get("format", "parquet") == "parquet"}
+    for name, place in {**places, "checkpoint": spec["run"].get("checkpoint")}.items():
+        if place is not None and "://" not in place:
+            check_folder(name, Path(place.removeprefix("file:")))
+
+
+def check_folder(name: str, path: Path) -> None:
+    """Refuse a folder that cannot be made or written; nothing is made."""
+    folder = path.expanduser().absolute()
+    there = next(known for known in (folder, *folder.parents) if known.exists())
+    if not there.is_dir():
+        raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")
+    if not os.access(there, os.W_OK):
+        raise OptionError(f"{name}: the folder {folder} cannot be made or written, since {there} is read-only.")
+
+
+def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
+    """The columns of a generated stream are known without Spark."""
+    if source["format"] == "skypane-traffic":
+        schema = GeneratedStream(TrafficSpec.from_options(source.get("options", {}))).schema
+        find_column(schema, definition.time, "Time column")
+        for key in definition.keys:
+            find_column(schema, key, "Key")
+        if not definition.query.expressions():  # only Spark can say which columns those need
+            definition.check(schema)
+
+
+def _records(source: Mapping[str, Any], spark: SparkSession) -> DataFrame:
+    from skypane.spark.sources.loading import load_stream  # noqa: PLC0415 - without Spark the other commands work
+
+    return load_stream(
+        spark, source["format"], options=source.get("options", {}), schema=source.get("schema"), path=source.get("path")
+    )

@@ -1,0 +1,186 @@
+"""Reports: what a stage of a step saw and left behind - one type for a task and for all tasks together.
+
+``R`` is how an engine refers to rows that go on to the next stage or to a sink, ``S`` how it refers to rows that are
+kept for later steps: tables in process, files on Spark. Reports merge, so a new counter is a field here, and no more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from skypane.lateness.delay_histogram import DelayHistogram
+from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.policy import Judgement
+from skypane.model.ledger import Ledger
+from skypane.scheduling.batch_plan import TaskLoad
+
+R = TypeVar("R")
+S = TypeVar("S")
+T = TypeVar("T")
+
+MOST_PANES = 1_024
+LAST_WINDOWS = 8
+"""How many of the newest windows to report the size of."""
+
+
+@dataclass(frozen=True)
+class PaneReport(Generic[R]):
+    """The pane stage. The ledger knows all records but the suspects, whom only the step can judge."""
+
+    partials: tuple[R, ...] = ()
+    """Each sorted by key group, so that a range of key groups is a slice."""
+    suspects: tuple[R, ...] = ()
+    """Records too far in the future for one task to judge."""
+    late: tuple[R, ...] = ()
+    """Late records, if they are kept, with their pane and sorted by key group."""
+    quarantined: tuple[R, ...] = ()
+
+    ledger: Ledger = field(default_factory=Ledger)
+    suspected: int = 0
+    newest_us: tuple[int, ...] = ()
+    """The newest times seen, suspects included, newest first, as many as the future guard needs."""
+    trusted_us: int | None = None
+    """The newest time that the task itself could trust."""
+    max_delay_us: int = 0
+    overdue: DelayHistogram = field(default_factory=DelayHistogram)
+    """How long the panes of the records had been over when they came."""
+    newest_by_partition_us: Mapping[str, int] = field(default_factory=dict)
+    """The newest trusted time of each source partition, where partitions are told apart."""
+    records_by_pane: Mapping[int, int] = field(default_factory=dict)
+    """Accepted records of the newest panes: whence latencies are known."""
+    rows_by_group: Mapping[int, int] = field(default_factory=dict)
+    """Partial rows by key group."""
+    tasks: tuple[TaskLoad, ...] = ()
+    """What each task did, in their order."""
+    took_us: int = 0
+    """How long the whole stage took."""
+
+    @property
+    def delivered(self) -> int:
+        """Everything the source delivered."""
+        return self.ledger.delivered + self.suspected
+
+    @classmethod
+    def merge(cls, parts: Sequence[PaneReport[R]], guard: FutureGuard) -> PaneReport[R]:
+        """All together; does not depend on how records were spread over the tasks."""
+        return cls(
+            partials=_chained(p.partials for p in parts),
+            suspects=_chained(p.suspects for p in parts),
+            late=_chained(p.late for p in parts),
+            quarantined=_chained(p.quarantined for p in parts),
+            ledger=sum((p.ledger for p in parts), Ledger()),
+            suspected=sum(p.suspected for p in parts),
+            newest_us=guard.newest(t for p in parts for t in p.newest_us),
+            trusted_us=max((p.trusted_us for p in parts if p.trusted_us is not None), default=None),
+            max_delay_us=max((p.max_delay_us for p in parts), default=0),
+            overdue=DelayHistogram.merge(p.overdue for p in parts),
+            newest_by_partition_us=_newest(p.newest_by_partition_us for p in parts),
+            records_by_pane=newest_panes(added(p.records_by_pane for p in parts)),
+            rows_by_group=added(p.rows_by_group for p in parts),
+            tasks=_chained(p.tasks for p in parts),
+            took_us=max((p.took_us for p in parts), default=0),
+        )
+
+
+@dataclass(frozen=True)
+class Kept(Generic[S]):
+    """The rows that later steps need, by what they are."""
+
+    panes: tuple[S, ...] = ()
+    """Rows of panes that windows to come need."""
+    buffer: tuple[S, ...] = ()
+    """With ``processing="in_order"``: records whose pane is not sealed yet."""
+    sealed: tuple[S, ...] = ()
+    """The past: rows of sealed panes, for records that come late; a pane may have rows of several steps."""
+    revisions: tuple[S, ...] = ()
+    """The past: which windows were answered again, and how often."""
+
+    @property
+    def parts(self) -> tuple[S, ...]:
+        """All of them."""
+        return (*self.panes, *self.buffer, *self.sealed, *self.revisions)
+
+    @property
+    def to_answer(self) -> tuple[S, ...]:
+        """Those that windows to come are answered from."""
+        return (*self.panes, *self.buffer)
+
+    @classmethod
+    def merge(cls, parts: Sequence[Kept[S]]) -> Kept[S]:
+        """All together."""
+        return cls(*(_chained(getattr(p, name) for p in parts) for name in ("panes", "buffer", "sealed", "revisions")))
+
+
+@dataclass(frozen=True)
+class WindowReport(Generic[R, S]):
+    """The window stage."""
+
+    kept: Kept[S] = field(default_factory=Kept)
+    """Of a task: its key groups' new state, and what it adds to the past. Of a step: what the next one starts from."""
+    answers: tuple[R, ...] = ()
+    """Result rows; windows of one key in order."""
+    late: tuple[R, ...] = ()
+    """The late records as their sink gets them."""
+    judged: Judgement = field(default_factory=Judgement)
+    windows: int = 0
+    """How many (key, window) answers, or changed answers, there are."""
+    revised: int = 0
+    """How many (key, window) answers were corrected."""
+    open_panes: int = 0
+    """How many (key, pane) partials the state holds."""
+    last_windows: tuple[tuple[int, int], ...] = ()
+    """End (microseconds) and rows, over all keys, of the newest windows that fired."""
+    busy_us: tuple[int, ...] = ()
+    """How long each task worked."""
+    in_driver: bool = True
+    """Whether it ran where the step is decided: a job of its own costs more than little work."""
+    took_us: int = 0
+    """How long the whole stage took."""
+
+    @classmethod
+    def merge(cls, parts: Sequence[WindowReport[R, S]]) -> WindowReport[R, S]:
+        """All tasks of a step together."""
+        rows_by_end: Counter[int] = Counter()
+        for part in parts:
+            rows_by_end.update(dict(part.last_windows))
+        return cls(
+            kept=Kept.merge([p.kept for p in parts]),
+            answers=_chained(p.answers for p in parts),
+            late=_chained(p.late for p in parts),
+            judged=sum((p.judged for p in parts), Judgement()),
+            windows=sum(p.windows for p in parts),
+            revised=sum(p.revised for p in parts),
+            open_panes=sum(p.open_panes for p in parts),
+            last_windows=tuple(sorted(rows_by_end.items())[-LAST_WINDOWS:]),
+            busy_us=_chained(p.busy_us for p in parts),
+            in_driver=all(p.in_driver for p in parts),
+            took_us=max((p.took_us for p in parts), default=0),
+        )
+
+
+def added(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Counts by number, added up."""
+    total: Counter[int] = Counter()
+    for part in counts:
+        total.update(part)
+    return dict(total)
+
+
+def newest_panes(records_by_pane: Mapping[int, int]) -> dict[int, int]:
+    """The newest :data:`MOST_PANES`: a batch that replays a year must not send a year of panes to the driver."""
+    return {pane: records_by_pane[pane] for pane in sorted(records_by_pane)[-MOST_PANES:]}
+
+
+def _newest(times_us: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    newest: dict[str, int] = {}
+    for part in times_us:
+        for name, time_us in part.items():
+            newest[name] = max(newest.get(name, time_us), time_us)
+    return newest
+
+
+def _chained(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    return tuple(item for part in parts for item in part)

@@ -1,0 +1,205 @@
+"""The step: one batch, from the state that was committed to the next one. The only place where stages meet.
+
+``step`` is a pure function but for two ports, which an engine brings: run the pane stage for this frontier, run the
+window stage for this move. In process they work on tables (``local/``), on Spark they run jobs (``spark/``). What it
+returns depends on the state and the batch; measured times change later plans only, never an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol
+
+import pyarrow as pa
+
+from skypane.flow.definition import Definition
+from skypane.flow.latency import Latencies, PaneClock
+from skypane.flow.panes.admission import Frontier
+from skypane.flow.panes.decision import Decision, decide
+from skypane.flow.reports import Kept, PaneReport, R, S, WindowReport, added
+from skypane.lateness.policy import Judgement
+from skypane.lateness.progress import Progress
+from skypane.lateness.punctuator import Punctuator
+from skypane.model.ledger import Ledger
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, RoutingState
+from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
+from skypane.scheduling.pane_strategies import StrategyFactory
+from skypane.tables.rows import rows_by_group
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A continuous query, complete: what is asked, how long to wait, who does which work."""
+
+    definition: Definition
+    punctuator: Punctuator
+    degrees: DegreePolicy = field(default_factory=FixedDegrees)
+    splitting: str | StrategyFactory | None = None
+    """Who routes records to the tasks of the pane stage; ``None`` if partials are made where the records are."""
+
+    def start(self) -> StepState[S]:
+        """Before the first record."""
+        return StepState(self.punctuator.start())
+
+
+@dataclass(frozen=True)
+class StepState(Generic[S]):
+    """What one step hands to the next; everything it starts from, beside the batch."""
+
+    progress: Progress
+    kept: Kept[S] = field(default_factory=Kept)
+    ledger: Ledger = field(default_factory=Ledger)
+    """All records since the query began."""
+    windows: int = 0
+    """All (key, window) answers emitted since the query began."""
+    judged: Judgement = field(default_factory=Judgement)
+    """About the late records of the last step."""
+    judged_so_far: Judgement = field(default_factory=Judgement)
+    """About all late records since the query began, as far as they were judged."""
+    clock: PaneClock = field(default_factory=PaneClock)
+    """When records of the open panes came."""
+    degrees: Degrees = field(default_factory=Degrees)
+    """How many tasks the stages of the last step were to have."""
+    routing: RoutingState | None = None
+    """What the next batch's plan is made from, if records are routed."""
+
+
+@dataclass(frozen=True)
+class Move(Generic[R]):
+    """What the window stage is to do in a step: take in partials, judge late records, move the punctuation."""
+
+    before: Progress
+    after_us: int | None
+    degree: int
+    """How many tasks there are to be at a time."""
+    partials: tuple[R, ...] = ()
+    trusted: pa.Table | None = None
+    """Partials of the suspects that turned out to be trusted."""
+    late: tuple[R, ...] = ()
+    rows_by_group: Mapping[int, int] = field(default_factory=dict)
+    """Rows of all these partials."""
+
+    def changes_nothing(self, definition: Definition, kept: Kept[S]) -> bool:
+        """Whether there is nothing to take in, and no window to close that has rows."""
+        closes = definition.window.closes_windows(self.before.punctuation_us, self.after_us)
+        return not (self.partials or self.late or self.trusted is not None or (kept.to_answer and closes))
+
+
+class Stages(Protocol[R, S]):
+    """The two ports."""
+
+    def panes(
+        self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
+    ) -> tuple[PaneReport[R], pa.Table | None]:
+        """Run the pane stage over the batch; also the rows of its suspects."""
+        ...
+
+    def windows(self, move: Move[R], kept: Kept[S]) -> WindowReport[R, S]:
+        """Run the window stage; its report has all that is kept from now on, the past included."""
+        ...
+
+
+@dataclass(frozen=True)
+class Stepped(Generic[R, S]):
+    """A step that was computed: the next state, and everything to publish or tell."""
+
+    state: StepState[S]
+    ledger: Ledger
+    """This step's records by fate."""
+    panes: PaneReport[R]
+    windows: WindowReport[R, S]
+    refused: pa.Table | None
+    """Quarantined by the step itself: suspects that were not trusted."""
+    latencies: Latencies
+    rho: float | None = None
+    """Utilization of the pane stage as the papers define it, where records are routed."""
+
+
+def step(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, slots: int = 1) -> Stepped[R, S]:
+    """One batch of the source, cut at ``now_us``."""
+    degrees = flow.degrees.choose(before.degrees)
+    planner = None if flow.splitting is None else BatchPlanner(flow.splitting, degrees.panes or slots)
+    plan = None if planner is None else planner.plan(before.routing)
+    frontier = Frontier(before.progress.for_workers(), flow.punctuator.guard)
+    panes, suspects = stages.panes(frontier, plan, degrees.panes)
+    decision = decide(flow.definition, flow.punctuator, before.progress, panes, suspects, before.judged, now_us)
+    stepped = _move(flow, before, replace(before, degrees=degrees), stages, panes, decision, now_us)
+    if planner is None or plan is None:
+        return stepped
+    outcome = _outcome(flow.definition, stepped, now_us, slots)
+    learned = replace(stepped.state, routing=planner.learn(before.routing, plan, outcome))
+    return replace(stepped, state=learned, rho=planner.rho(before.routing, outcome))
+
+
+def finish(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, slots: int = 1) -> Stepped[R, S]:
+    """A step without a batch, which the clock decided: close and emit all open windows."""
+    degrees = flow.degrees.choose(before.degrees)
+    decision = Decision(before.progress.finish(flow.definition.window), Ledger(), {}, None, None)
+    stepped = _move(flow, before, replace(before, degrees=degrees), stages, PaneReport(), decision, now_us)
+    if flow.splitting is None or before.routing is None:
+        return stepped
+    planner = BatchPlanner(flow.splitting, degrees.panes or slots)
+    first_open = _first_open_pane(flow.definition, decision.progress)
+    return replace(stepped, state=replace(stepped.state, routing=planner.close(before.routing, first_open)))
+
+
+def has_open_windows(flow: Flow, state: StepState[S]) -> bool:
+    """Whether some window has records but no answer yet."""
+    return state.progress.finish(flow.definition.window) != state.progress
+
+
+def _move(
+    flow: Flow,
+    before: StepState[S],
+    base: StepState[S],
+    stages: Stages[R, S],
+    panes: PaneReport[R],
+    decision: Decision,
+    now_us: int,
+) -> Stepped[R, S]:
+    """Run the window stage for what was decided, and add everything up."""
+    after_us = decision.progress.punctuation_us
+    move = Move(
+        before=before.progress.for_workers(),
+        after_us=after_us,
+        degree=base.degrees.windows,
+        partials=panes.partials,
+        trusted=decision.partials,
+        late=panes.late,
+        rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
+    )
+    windows = stages.windows(move, before.kept)
+    clock, latencies = before.clock.advance(
+        flow.definition.window, decision.records_by_pane, now_us, before.progress.punctuation_us, after_us
+    )
+    after = replace(
+        base,
+        progress=decision.progress,
+        kept=windows.kept,
+        ledger=before.ledger + decision.ledger,
+        windows=before.windows + windows.windows,
+        judged=windows.judged,
+        judged_so_far=before.judged_so_far + windows.judged,
+        clock=clock,
+    )
+    panes = replace(panes, records_by_pane=decision.records_by_pane)
+    return Stepped(after, decision.ledger, panes, windows, decision.quarantined, latencies)
+
+
+def _outcome(definition: Definition, stepped: Stepped[R, S], now_us: int, slots: int) -> BatchOutcome:
+    """The batch as the next plan will see it."""
+    return BatchOutcome(
+        tasks=stepped.panes.tasks,
+        records_by_pane=stepped.panes.records_by_pane,
+        first_open_pane=_first_open_pane(definition, stepped.state.progress),
+        cut_us=now_us,
+        pane_stage_us=stepped.panes.took_us,
+        elsewhere_us=stepped.windows.took_us,
+        slots=slots,
+    )
+
+
+def _first_open_pane(definition: Definition, progress: Progress) -> int | None:
+    after_us = progress.punctuation_us
+    return None if after_us is None else definition.window.sealed_before(after_us)

@@ -1,0 +1,40 @@
+"""Emission: what a query sends of its windows' answers - whole ones, what changes between them, or your own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from skypane.flow.definition import Definition
+    from skypane.flow.windows.slide.base import Fired, Slide
+    from skypane.model.panes import Span
+    from skypane.queries.base import Grouped
+
+
+class Emission(ABC):
+    """Immutable, and without state of its own: the panes that are kept say all that was sent before."""
+
+    name: ClassVar[str]
+    """For options, checkpoints and explanations."""
+    looks_back: ClassVar[int] = 0
+    """How many windows that have fired it looks at again: their panes are kept for it."""
+
+    def columns(self) -> Mapping[str, pa.DataType]:
+        """The columns that it adds to every row."""
+        return {}
+
+    def check(self, definition: Definition) -> None:  # noqa: B027 - most go with everything
+        """Raise :class:`~skypane.model.errors.OptionError` if the query cannot be emitted like this."""
+
+    def check_answers(self, answers: pa.Schema, slide: Slide) -> None:  # noqa: B027 - most take any answer
+        """Raise :class:`~skypane.model.errors.SchemaError` if answers of this schema cannot be emitted like this."""
+
+    @abstractmethod
+    def fire(
+        self, definition: Definition, slide: Slide, panes: Grouped, span: Span
+    ) -> tuple[Iterable[Fired], pa.Table | None]:
+        """What the windows of the span send; also the rows that later windows need (``None`` for none)."""

@@ -1,0 +1,51 @@
+"""Changes: rows with +1 or -1 that turn the answer of the window before into this one's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from skypane.flow.windows.emit.base import Emission
+from skypane.flow.windows.emit.differences import check_comparable, differences
+from skypane.model.columns import CHANGE
+from skypane.model.errors import OptionError
+
+if TYPE_CHECKING:
+    from skypane.flow.definition import Definition
+    from skypane.flow.windows.slide.base import Fired, Slide
+    from skypane.model.panes import Span
+    from skypane.queries.base import Grouped
+
+
+class Changes(Emission):
+    """Far fewer rows than whole answers where windows overlap."""
+
+    name = "changes"
+    looks_back = 1
+
+    def columns(self) -> Mapping[str, pa.DataType]:
+        """+1 for a row that enters the answer, -1 for one that leaves it."""
+        return {CHANGE: pa.int8()}
+
+    def check(self, definition: Definition) -> None:
+        """Answers that are corrected later have no next window to be compared with."""
+        if definition.allowed_lateness_us:
+            raise OptionError(
+                "lateness(allowed=...) corrects whole answers, but emit='changes' emits differences. Use emit='full'."
+            )
+
+    def check_answers(self, answers: pa.Schema, slide: Slide) -> None:
+        """Rows must be comparable, unless the slide knows without comparing."""
+        if not slide.finds_changes:
+            check_comparable(answers)
+
+    def fire(
+        self, definition: Definition, slide: Slide, panes: Grouped, span: Span
+    ) -> tuple[Iterable[Fired], pa.Table | None]:
+        """Read off the slide where it knows, else found by comparing whole answers."""
+        if slide.finds_changes:
+            return slide.changes(panes, span)
+        fired, kept = slide.fire(panes, span._replace(first=span.first - 1), span.end - 1)
+        return differences(definition, fired, span), kept

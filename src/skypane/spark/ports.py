@@ -1,0 +1,110 @@
+"""Ports: the two stages of one step as Spark jobs, from files to files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from skypane.flow.definition import Definition
+from skypane.flow.panes.admission import Frontier
+from skypane.flow.reports import Kept, PaneReport, WindowReport, added
+from skypane.flow.step import Move
+from skypane.scheduling.batch_plan import BatchPlan
+from skypane.scheduling.ranges import task_ranges
+from skypane.spark.jobs.pane_job import PaneJob, run_pane_job
+from skypane.spark.jobs.routing import bounded, routed
+from skypane.spark.jobs.window_job import SparkReport, WindowJob, run_window_job
+from skypane.spark.outputs import Outputs
+from skypane.spark.settings import Settings
+from skypane.spark.stopwatch import Stopwatch
+from skypane.spark.store.failpoints import reach
+from skypane.spark.store.files import map_table
+from skypane.spark.store.manifest import StoredPart
+from skypane.spark.store.past import tidy_past
+from skypane.spark.store.writers import ArrowWriter, Written
+from skypane.tables.rows import together
+
+
+@dataclass(frozen=True)
+class SparkStages:
+    """The ports of one step."""
+
+    spark: SparkSession
+    definition: Definition
+    settings: Settings
+    outputs: Outputs
+    step: int
+    scratch: Path
+    """For files of this attempt at the step."""
+    state_folder: Path
+    watch: Stopwatch
+    df: DataFrame | None = None
+    """The batch, if there is one."""
+
+    def panes(
+        self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
+    ) -> tuple[PaneReport[Written], pa.Table | None]:
+        """Run the pane job over the batch, where its records are or where the plan sends them."""
+        assert self.df is not None
+        quarantine = self.outputs.quarantine
+        job = PaneJob(
+            self.definition,
+            frontier,
+            str(self.scratch),
+            self.outputs.late is not None or self.definition.judges_late,
+            None if quarantine is None else quarantine.sink.writer(self.scratch),
+        )
+        df = bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan)
+        report = run_pane_job(job, df)
+        suspects = together(map_table(file.path) for file in report.suspects)
+        self.watch.lap("panes")
+        return replace(report, took_us=self.watch.us("panes")), suspects
+
+    def windows(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
+        """Run the window job where it is cheapest, or not at all if it would change nothing."""
+        reach("panes.done")
+        report = WindowReport(kept) if move.changes_nothing(self.definition, kept) else self._run(move, kept)
+        reach("windows.done")
+        self.watch.lap("windows")
+        return replace(report, took_us=self.watch.us("windows"))
+
+    def _run(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
+        if move.trusted is not None:
+            file = ArrowWriter(str(self.scratch)).write([move.trusted])
+            assert file is not None
+            move = replace(move, partials=(*move.partials, file), trusted=None)
+        rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
+        in_driver = sum(rows.values()) + sum(file.rows for file in move.late) <= self.settings.inline_rows
+        ranges = task_ranges(rows, move.degree, self.settings.window_scheduling)
+        late = self.outputs.late
+        job = WindowJob(
+            definition=self.definition,
+            step=self.step,
+            move=move,
+            kept=kept,
+            ranges=ranges,
+            state_folder=str(self.state_folder),
+            answers=self.outputs.results.sink.writer(self.scratch),
+            answer_schema=self.outputs.results.schema,
+            late=None if late is None else late.sink.writer(self.scratch),
+            threads=self._threads(len(ranges), in_driver=in_driver),
+        )
+        report = run_window_job(job, self.spark, in_driver=in_driver)
+        past = replace(
+            report.kept,
+            sealed=(*kept.sealed, *report.kept.sealed),
+            revisions=(*kept.revisions, *report.kept.revisions),
+        )
+        return replace(report, kept=tidy_past(self.state_folder, self.step, self.definition, past, move.after_us))
+
+    def _threads(self, tasks: int, *, in_driver: bool) -> int:
+        """Slots that would be idle are used by threads: with one key there is only one task, however many cores.
+
+        Not on a cluster, where the cores of a worker may belong to others.
+        """
+        embedded = str(self.spark.sparkContext.master).startswith("local")
+        return max(1, min(self.settings.slots // tasks, os.cpu_count() or 1)) if embedded or in_driver else 1

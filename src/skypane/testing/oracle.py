@@ -1,0 +1,97 @@
+"""The brute-force oracle of a continuous query: every window over the accepted records, the slow obvious way."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.flow.definition import Definition
+from skypane.local.preparation import prepare
+from skypane.model.columns import PREFIX, WINDOW
+from skypane.model.groups import BoolArray
+from skypane.model.windows import WindowSpec
+from skypane.queries.base import Query
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+Answer = dict[tuple[Any, ...], list[str]]
+"""(keys..., window start us) -> the answer's rows as sorted text."""
+
+
+def micros(when: datetime) -> int:
+    """Microseconds since the epoch."""
+    return (when.replace(tzinfo=when.tzinfo or timezone.utc) - EPOCH) // timedelta(microseconds=1)
+
+
+def usable(query: Query, prepared: pa.Table) -> pa.Array:
+    """Which records, with their internal columns, the query itself does not call invalid."""
+    bad: BoolArray = np.zeros(prepared.num_rows, dtype=np.bool_)
+    for mask, _ in query.invalid(prepared):
+        bad |= mask
+    return pa.array(~bad)
+
+
+def time_window(definition: Definition) -> WindowSpec:
+    """The oracle knows windows of time only."""
+    assert isinstance(definition.window, WindowSpec)
+    return definition.window
+
+
+def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
+    """What the query's reference says about every window that has records."""
+    return answers_by_reference(definition, prepare(definition.query, definition.keys, accepted).to_pylist())
+
+
+def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]]) -> Answer:
+    """The same for records that have their internal columns."""
+    members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    window = time_window(definition)
+    size, slide = window.size_us, window.slide_us
+    for row in rows:
+        time = micros(row[definition.time])
+        start = time // slide * slide
+        while start > time - size:
+            where = (*(row[k] for k in definition.keys), start)
+            members[where].append(row)
+            start -= slide
+    return {where: as_text(definition, definition.query.reference(group)) for where, group in members.items()}
+
+
+def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:
+    """The same form from result tables; a window that comes twice is an error."""
+    answers: Answer = {}
+    for table in tables:
+        here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+        for row in table.to_pylist():
+            assert micros(row[WINDOW]["end"]) - micros(row[WINDOW]["start"]) == time_window(definition).size_us
+            where = (*(row[k] for k in definition.keys), micros(row[WINDOW]["start"]))
+            here[where].append(row)
+        for where, group in here.items():
+            assert where not in answers, f"window {where} was emitted twice"
+            answers[where] = as_text(definition, group)
+    return answers
+
+
+def as_text(definition: Definition, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows without keys, window and internal columns, in a canonical form."""
+    return row_texts(rows, {*definition.keys, WINDOW})
+
+
+def row_texts(rows: Sequence[Mapping[str, Any]], hidden: Collection[str] = ()) -> list[str]:
+    """Rows without internal columns, so that neither their order nor the last digits of floating-point sums matter."""
+    return sorted(
+        repr(sorted((k, _canonical(v)) for k, v in row.items() if k not in hidden and not k.startswith(PREFIX)))
+        for row in rows
+    )
+
+
+def _canonical(value: Any) -> Any:
+    """Floats to eleven digits, with one zero: sums may differ in the last bits."""
+    if isinstance(value, float) and math.isfinite(value):
+        return float(f"{value:.11e}") + 0.0
+    return value

@@ -1,0 +1,141 @@
+"""Options are declared once: the fluent steps take what is declared, with the same defaults, and say what has moved."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+
+import skypane as sp
+from skypane.api.by_name import POLICIES
+from skypane.api.options import MOVED, OPTIONS, SECTIONS, SINKS, Option, options_of
+from skypane.api.parallelism import Parallelism
+from skypane.api.run_options import RunOptions
+from skypane.api.stream import ContinuousQuery, Stream
+from skypane.api.waiting import Waiting
+from skypane.model.errors import OptionError
+
+PLAIN = Stream(None, "ts", ()).window("1 second").skyline(minimize="a")  # type: ignore[arg-type]  # no records are looked at
+
+
+def declared(section: str) -> dict[str, Any]:
+    return {option.name: option.default for option in options_of(section) if not option.of_policy}
+
+
+def taken(kind: type) -> dict[str, Any]:
+    made = {f.name: f.default if f.default is not MISSING else f.default_factory for f in fields(kind)}
+    return {**made, **({"policy": "kslack"} if "policy" in made else {})}
+
+
+@pytest.mark.parametrize(("section", "kind"), [("lateness", Waiting), ("parallel", Parallelism)])
+def test_a_step_takes_exactly_what_is_declared(section: str, kind: type) -> None:
+    assert taken(kind) == declared(section)
+    parameters = dict(inspect.signature(getattr(ContinuousQuery, section)).parameters)
+    parameters.pop("self")
+    assert list(parameters) == list(declared(section))
+    assert {parameter.default for parameter in parameters.values()} == {...}
+
+
+def test_start_takes_exactly_what_is_declared() -> None:
+    parameters = dict(inspect.signature(ContinuousQuery.start).parameters)
+    parameters.pop("self")
+    run = {name: p.default for name, p in parameters.items() if name not in SINKS}
+    assert run == declared("run")
+    assert {f.name: f.default for f in fields(RunOptions) if f.name not in SINKS} == run
+    assert set(parameters) - set(run) == set(SINKS)
+
+
+def test_policies_take_exactly_what_is_declared() -> None:
+    of_policies = {option.name for option in OPTIONS if option.of_policy}
+    assert {name for policy in POLICIES.values() for name in inspect.signature(policy).parameters} == of_policies
+
+
+def test_every_default_is_allowed_and_every_section_has_options() -> None:
+    for option in OPTIONS:
+        if option.default is not None:
+            option.check(option.default)
+    assert {option.section for option in OPTIONS} == set(SECTIONS)
+    flags = [option.command for option in OPTIONS if option.command]
+    assert len(flags) == len(set(flags))
+
+
+@pytest.mark.parametrize("old", sorted(set(MOVED) - {"slide_strategy"}))
+def test_an_option_that_has_moved_says_where(old: str) -> None:
+    step, now = MOVED[old]
+    assert now in declared(step)
+    with pytest.raises(OptionError, match=rf"start\({old}=\.\.\.\) has moved: write \.{step}\({now}=\.\.\.\)"):
+        PLAIN.start(sink=sp.DiscardSink(), **{old: 1})  # type: ignore[arg-type]
+
+
+def test_an_unknown_keyword_is_pythons_own_error() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
+        PLAIN.start(sink=sp.DiscardSink(), bogus=1)  # type: ignore[call-arg]
+
+
+def test_steps_come_in_any_order_and_replace_only_what_they_name() -> None:
+    one = PLAIN.parallel(degree=3).lateness(sp.Harm(0.1), allowed="1 s").parallel(inline_rows=7)
+    two = PLAIN.lateness(allowed="9 s", max_future=None).parallel(inline_rows=7, degree=3)
+    two = two.lateness(sp.Harm(0.1)).lateness(allowed="1 s", max_future="auto")
+    assert one == two
+    assert one.waiting == Waiting(sp.Harm(0.1), allowed="1 s")
+    assert one.parallelism == Parallelism(degree=3, inline_rows=7)
+    assert one.parallel(degree=None).parallelism == Parallelism(inline_rows=7)
+    assert PLAIN.lateness() == PLAIN == PLAIN.parallel()
+
+
+def test_a_policy_by_name() -> None:
+    assert PLAIN.lateness("kslack").waiting.policy == sp.KSlack()
+    with pytest.raises(OptionError, match="policy 'patient' is unknown; it is one of: kslack, fixed_delay"):
+        PLAIN.lateness("patient")
+    with pytest.raises(OptionError, match="policy 'harm' with no settings: missing 1 required setting: 'target'"):
+        PLAIN.lateness("harm")
+
+
+@pytest.mark.parametrize(
+    ("step", "options", "message"),
+    [
+        ("lateness", {"across": "mean"}, "across='mean' is unknown; it must be one of min, max"),
+        ("lateness", {"max_lag": "1 s"}, "max_lag= are for streams with partitions"),
+        ("lateness", {"partition_timeout": "0 s"}, "partition_timeout='0 s' must be longer than zero"),
+        ("lateness", {"partition_timeout": None}, "partition_timeout=None must be a duration"),
+        ("lateness", {"allowed": "soon"}, "allowed='soon' is not a duration"),
+        ("lateness", {"max_future": "1 month"}, "max_future='1 month': a month has no fixed length"),
+        ("lateness", {"future_support": True}, "future_support=True must be a whole number from 1"),
+        ("lateness", {"harm_horizon": 5}, "harm_horizon=5 must be a duration, zero, auto; durations are text"),
+        ("parallel", {"splitting": "fair"}, "splitting='fair' is unknown; it must be one of combine, pane_rr"),
+        ("parallel", {"pane_degree": 0}, "pane_degree=0 must be a whole number from 1 to 10000"),
+        ("parallel", {"degree": 1.5}, "degree=1.5 must be a whole number from 1"),
+        ("parallel", {"inline_rows": -1}, "inline_rows=-1 must be a whole number from 0"),
+        ("parallel", {"window_scheduling": "fair"}, "window_scheduling='fair' is unknown.*ranges"),
+        ("parallel", {"sliding": "fast"}, "sliding='fast' is unknown.*auto, critical, recompute, tiles"),
+        ("parallel", {"processing": "sorted"}, "processing='sorted' is unknown.*out_of_order, in_order"),
+    ],
+)
+def test_a_value_that_cannot_be_meant_is_refused_at_once(step: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        getattr(PLAIN, step)(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"trigger": "soon"}, "trigger='soon' is not a duration"),
+        ({"idle_timeout": "0 s"}, "idle_timeout='0 s' must be longer than zero"),
+        ({"emit": "some"}, "emit='some' is unknown; it must be one of full, changes"),
+        ({"flush": "yes"}, "flush='yes' must be true or false"),
+        ({"checkpoint": ""}, "checkpoint='' must be text"),
+        ({"name": 3}, "name=3 must be text"),
+    ],
+)
+def test_options_of_a_run_are_checked_before_spark_is_asked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        PLAIN.start(sink=sp.DiscardSink(), **options)
+
+
+def test_none_is_allowed_where_it_means_something() -> None:
+    assert RunOptions(sp.DiscardSink(), idle_timeout=None).idle_timeout is None
+    by_name: dict[str, Option] = {option.name: option for option in options_of("run")}
+    with pytest.raises(OptionError, match="trigger=None must be"):
+        by_name["trigger"].check(None)

@@ -1,0 +1,332 @@
+"""``skypane run``: settings from a file and from options, checked before Spark is started; a whole run; how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+import skypane as sp
+from skypane.api.options import MOVED, OPTIONS, SECTIONS, options_of
+from skypane.cli import app
+from skypane.cli.init import sample, toml
+from skypane.cli.reference import as_markdown
+from skypane.cli.run_flags import given_settings
+from skypane.cli.run_query import plan
+from skypane.cli.run_spec import load_spec
+from skypane.model.errors import OptionError
+
+runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
+PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+
+COMPLETE = """
+[source]
+format = "skypane-traffic"
+options = {records = 4000, rate = 2000, attributes = 2, keys = 2, seed = 5}
+[query]
+type = "skyline"
+time = "ts"
+key = ["key"]
+window = "1 second"
+minimize = ["a0", "a1"]
+[sink]
+path = "out"
+[run]
+checkpoint = "checkpoint"
+available_now = true
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("skypane.spark.session.embedded_session", refuse)
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "query.toml"
+    path.write_text(text)
+    return path
+
+
+def example(option: Any) -> object:
+    return option.default if option.default is not None else option.kind.example
+
+
+def test_every_declared_option_has_a_flag_and_its_help() -> None:
+    text = runner.invoke(app, ["run", "--help"]).output
+    for option in OPTIONS:
+        if option.command:
+            assert re.search(rf"{option.command}\s", text), option
+            assert option.help.split(".")[0][:40] in text
+        else:
+            assert f"--{option.section} " in text  # FORMAT:PATH
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_declared_option_is_a_setting_of_the_file(section: str, folder: Path) -> None:
+    settings = {option.name: example(option) for option in options_of(section)}
+    path = written(folder, f"[{section}]\n" + "\n".join(f"{name} = {toml(value)}" for name, value in settings.items()))
+    assert load_spec(path, {})[section] == settings
+
+
+def test_the_command_line_says_the_same_as_a_file() -> None:
+    flags = {
+        "query_key": ["a", "b"],
+        "query_delta": "1_000",
+        "query_aggregate": ["n=count", "p = mean(price)"],
+        "lateness_max_future": "none",
+        "lateness_target": "5 %",
+        "parallel_inline_rows": "7",
+        "run_flush": False,
+        "run_name": "best",
+        "late_format": "parquet:some/where",
+        "late_options": ["x=1"],
+        "sink_format": "console",
+    }
+    given = given_settings(flags)
+    assert {section: settings for section, settings in given.items() if settings} == {
+        "query": {"key": ["a", "b"], "delta": 1000, "aggregate": {"n": "count", "p": "mean(price)"}},
+        "lateness": {"max_future": None, "target": 0.05},
+        "parallel": {"inline_rows": 7},
+        "run": {"flush": False, "name": "best"},
+        "late": {"format": "parquet", "path": "some/where", "options": {"x": "1"}},
+        "sink": {"format": "console"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("kslack", sp.KSlack()),
+        ("kslack:1 minute", sp.KSlack(max_slack="1 minute")),
+        ("fixed_delay: 5s", sp.FixedDelay("5s")),
+        ("drop_ratio:1%", sp.DropRatio(0.01)),
+        ("harm:0.001", sp.Harm(0.001)),
+    ],
+)
+def test_a_policy_on_the_command_line_replaces_that_of_the_file(text: str, policy: object, folder: Path) -> None:
+    path = written(folder, f"{COMPLETE}[lateness]\npolicy = 'harm'\ntarget = 0.5\nallowed = '3 s'\n")
+    spec = load_spec(path, given_settings({"lateness_policy": text, "sink_format": "discard"}))
+    assert spec["lateness"].pop("allowed") == "3 s"
+    assert spec["sink"] == {"format": "discard"}
+    assert plan(spec).query.waiting.policy == policy
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[sauce]\nformat = 'rate'", r"query.toml: unknown section \[sauce\]. The sections are: source, query"),
+        ("source = 3", r"source must be a section, written \[source\]"),
+        ("[source]\nformt = 'x'", r"unknown setting 'formt' in \[source\]. Did you mean 'format'\?"),
+        ("[query]\nwindow = 'soon'", r"\[query\]: window='soon' is not a duration"),
+        ("[query]\nwindow = 5", r"\[query\]: window=5 must be a duration; durations are text such as"),
+        ("[query]\ntype = 'best'", r"type='best' is unknown; it must be one of skyline, top_delta, top_k, aggregate"),
+        ("[query]\nkey = [1]", r"key=\[1\] must be a name or a list of names"),
+        ("[query]\naggregate = {n = 1}", r"aggregate=\{'n': 1\} must be a table"),
+        ("[lateness]\ntarget = 5", r"\[lateness\]: target=5 must be a share between 0 and 1"),
+        ("[parallel]\npane_degree = 0", r"pane_degree=0 must be a whole number from 1 to 10000"),
+        ("[run]\nflush = 'yes'", r"\[run\]: flush='yes' must be true or false"),
+        ("[run]\ntrigger = 'none'", r"trigger='none' is not a duration"),
+        (
+            "[run]\nslide_strategy = 'tiles'",
+            r"slide_strategy has moved from \[run\]: write sliding = ... in \[parallel\]",
+        ),
+        ("[run]\nallowed_lateness = '1 s'", r"moved from \[run\]: write allowed = ... in \[lateness\]"),
+        ("[run", r"The file .*query.toml cannot be read"),
+    ],
+)
+def test_mistakes_in_a_file_are_named(text: str, message: str, folder: Path) -> None:
+    with pytest.raises(OptionError, match=message):
+        load_spec(written(folder, text), {})
+
+
+def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
+    for section, name in MOVED.values():
+        assert name in {option.name for option in options_of(section)}
+
+
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing.toml"], ["no file missing.toml", "skypane init"]),
+        (["--window", "soon"], ["--window='soon' is not a duration"]),
+        (["--idle-timeout", "0 s"], ["--idle-timeout='0 s' must be longer than zero"]),
+        (["--lateness", "drop_ratio:few"], ["--lateness drop_ratio:few", "target='few'", "1%"]),
+        (["--lateness", "patient"], ["--lateness='patient' is unknown", "kslack, fixed_delay"]),
+        (["--lateness", "harm"], ["'harm' with no settings", "missing", "target"]),
+        (["--delay", "1 s"], ["'kslack' with delay='1 s'", "unexpected setting 'delay'"]),
+        (["--pane-degree", "many"], ["--pane-degree='many' must be a whole number from 1"]),
+        (["--source-option", "oops"], ["--source-option 'oops' must be written name=value"]),
+        (["--source-option", "rate=fast"], ["rate='fast'", "a number from"]),
+        (["--source-option", "sped=1"], ["unknown option 'sped'", "did you mean"]),
+        (["--time", "when"], ["Time column 'when' is not a column", "ts"]),
+        (["--key", "town"], ["Key 'town' is not a column"]),
+        (["--minimize", "price"], ["price", "a0"]),
+        (["--k", "3"], ["type skyline does not take k", "minimize, maximize"]),
+        (["--type", "top_delta"], ["type top_delta needs delta"]),
+        (["--across", "max"], ["sp.stream(..., partition='column')"]),
+        (["--emit", "changes", "--allowed-lateness", "1 s"], ["lateness(allowed=...)", "emit='full'"]),
+        (["--sliding", "fast"], ["--sliding='fast' is unknown", "auto, critical"]),
+        (["--sink", "parquet"], ["needs a path", "--sink parquet:FOLDER"]),
+        (["--sink", "console", "--sink-option", "a=b"], ["format console takes no options"]),
+        (["--sink", "parquet:s3://bucket/x"], ["s3://"]),
+        (["--checkpoint", "query.toml/c"], ["checkpoint: the folder", "query.toml is a file"]),
+        (["--sink", "parquet:query.toml"], ["sink: the folder", "query.toml is a file"]),
+        (["--log", "query.toml/spark.log"], ["--log: the folder", "query.toml is a file"]),
+    ],
+)
+def test_mistakes_are_told_before_spark_is_started(arguments: list[str], words: list[str], folder: Path) -> None:
+    written(folder, COMPLETE)
+    files = [] if "missing.toml" in arguments else ["query.toml"]
+    result = runner.invoke(app, ["run", *files, *arguments])
+    assert result.exit_code == 2, result.output
+    for word in words:
+        assert word in result.output
+
+
+@pytest.mark.usefixtures("no_spark", "folder")
+@pytest.mark.parametrize("missing", [option for option in OPTIONS if option.needed], ids=lambda option: option.name)
+def test_what_is_missing_is_said_with_both_ways_to_give_it(missing: Any) -> None:
+    given = {"--source": "rate", "--type": "skyline", "--time": "ts", "--window": "1 s"}
+    given.pop(missing.command)
+    result = runner.invoke(app, ["run", *(word for pair in given.items() for word in pair)])
+    assert result.exit_code == 2
+    assert f"give {missing.command} {missing.kind.metavar}" in result.output
+    assert f"{missing.name} = ... in [{missing.section}] of the file" in result.output
+
+
+def test_the_sample_is_complete_valid_and_left_alone(folder: Path) -> None:
+    assert "Wrote query.toml" in runner.invoke(app, ["init"]).output
+    text = (folder / "query.toml").read_text()
+    for section in SECTIONS:
+        part = text[text.index(f"[{section}]") :].split("\n\n")[0]
+        assert [option.name for option in options_of(section) if f"{option.name} = " in part] == [
+            option.name for option in options_of(section)
+        ]
+    plan(load_spec(folder / "query.toml", {}))
+    again = runner.invoke(app, ["init", "query.toml"])
+    assert again.exit_code == 2
+    assert "query.toml is already there" in again.output
+    assert runner.invoke(app, ["init", "no/such/folder.toml"]).exit_code == 2
+    # Every line that is commented out is a setting that can be had by taking the # away.
+    for section in SECTIONS:
+        part = text[text.index(f"[{section}]") :].split("\n\n")[0]
+        lines = [line.removeprefix("# ") for line in part.splitlines()]
+        load_spec(written(folder, "\n".join(lines)), {})
+
+
+def test_the_documentation_lists_every_option_as_it_is() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert as_markdown() in page, "paste skypane.cli.reference.as_markdown()"
+    assert sample().split("\n\n")[1] in page, "paste the first section of skypane.cli.init.sample()"
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+def command(*arguments: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("skypane")), "run", *arguments]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ({"source": "skypane-trafic"}, "The source 'skypane-trafic' cannot be read: .*skypane-trafic"),
+        (
+            {"source": "parquet", "path": "in", "schema": "ts timestump"},
+            "The source 'parquet' cannot be read: .*TIMESTUMP",
+        ),
+        ({"source": "skypane-replay", "path": "in.csv"}, "in.csv"),
+    ],
+    ids=lambda value: value["source"] if isinstance(value, dict) else "",
+)
+def test_a_source_that_spark_does_not_know(spark: SparkSession, source: dict[str, str], words: str) -> None:
+    given = {
+        "source_format": source["source"],
+        "source_path": source.get("path"),
+        "source_schema": source.get("schema"),
+    }
+    asked = {"query_type": "top_k", "query_k": "1", "query_score": "a", "query_time": "ts", "query_window": "1 s"}
+    planned = plan(given_settings({**given, **asked}))
+    with pytest.raises(sp.SkypaneError, match=words):
+        planned.over_records(spark)
+
+
+@pytest.mark.spark
+def test_run_a_query_from_a_file_and_options(folder: Path) -> None:
+    written(folder, COMPLETE)
+    options = ["--slide", "500 milliseconds", "--splitting", "adaptive", "--pane-degree", "3"]
+    options += ["--window-scheduling", "feedback", "--inline-rows", "9", "--future-support", "4", "--name", "best"]
+    run = command("query.toml", *options)
+    checked = subprocess.run(
+        [*run, "--check"], check=False, capture_output=True, text=True, env=environment(), timeout=400
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert checked.stdout.startswith("Checked without Spark: ")
+    assert "Nothing was started" in checked.stdout
+    assert not (folder / "out").exists()
+    assert not (folder / "checkpoint").exists()
+    done = subprocess.run(run, check=False, capture_output=True, text=True, env=environment(), timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in (
+        "sliding windows of 1 s every 500 ms",
+        "3 tasks, routed by adaptive",
+        "in the driver below 9 rows",
+        "or 4 records",
+    ):
+        assert words in checked.stdout
+        assert words in done.stdout
+    assert "4,000 accepted, 0 late, 0 quarantined" in done.stdout
+    assert "shards per pane" in done.stdout
+    assert "WARN" not in done.stdout + done.stderr  # Spark keeps quiet on the terminal
+    assert pq.read_table(folder / "out").num_rows > 10
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_signal_to_all_its_processes_ends_it_after_the_step_under_way(number: signal.Signals, folder: Path) -> None:
+    written(folder, COMPLETE.replace("records = 4000", "records = 100000000").replace("available_now = true", ""))
+    log = folder / "said"
+    with log.open("w") as said:
+        process = subprocess.Popen(
+            command("query.toml", "--trigger", "0 s"),
+            stdout=said,
+            stderr=said,
+            env=environment(),
+            start_new_session=True,
+        )
+        try:
+            while process.poll() is None and len(list(folder.glob("checkpoint/manifests/*.json"))) < 1:
+                time.sleep(0.1)
+            os.killpg(process.pid, number)
+            assert process.wait(300) == 0, log.read_text()
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    text = log.read_text()
+    assert "Stopping after the step that is under way" in text
+    assert "Traceback" not in text
+    assert len(text.splitlines()) < 60
+    assert list((folder / "checkpoint" / "scratch").iterdir()) == []
