@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skypane.spark.latest_revisions import latest_revisions
     from skypane.spark.query import RunningQuery
     from skypane.spark.session import embedded_session
-    from skypane.spark.sinks.base import Sink, StepRows
+    from skypane.spark.sinks.base import Continuation, Sink, StepRows
     from skypane.spark.sinks.console import ConsoleSink
     from skypane.spark.sinks.custom import CallableSink, DiscardSink, FormatSink
     from skypane.spark.sinks.memory import MemorySink
@@ -67,7 +67,7 @@ _LAZY = {
     "skypane.spark.latest_revisions": ("latest_revisions",),
     "skypane.spark.query": ("RunningQuery",),
     "skypane.spark.session": ("embedded_session",),
-    "skypane.spark.sinks.base": ("Sink", "StepRows"),
+    "skypane.spark.sinks.base": ("Continuation", "Sink", "StepRows"),
     "skypane.spark.sinks.console": ("ConsoleSink",),
     "skypane.spark.sinks.custom": ("CallableSink", "DiscardSink", "FormatSink"),
     "skypane.spark.sinks.memory": ("MemorySink",),
@@ -82,6 +82,7 @@ __all__ = [
     "CheckpointError",
     "ClosedPane",
     "ConsoleSink",
+    "Continuation",
     "DataError",
     "Definition",
     "DelayHistogram",

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from skypane.testing import check_sink
 from sqlite_sink import SqliteSink
 
 pytestmark = pytest.mark.spark
-sink_laws = pytest.importorskip("skypane.testing.sink_laws")
 
 
 def as_kept(row: Mapping[str, Any]) -> str:
@@ -22,7 +22,7 @@ def as_kept(row: Mapping[str, Any]) -> str:
 
 
 def test_the_sink_keeps_the_laws(spark: SparkSession, tmp_path: Path) -> None:
-    sink_laws.check_sink(
+    check_sink(
         lambda folder: SqliteSink(folder / "answers.db"),
         lambda sink, folder: sink.read(),
         spark=spark,

@@ -14,7 +14,7 @@ KINDS = {
     "query": ["Query", "Selection", "Grouped", "Groups", "Preferences", "Invalid", "Expression", "Dominance", "Row"],
     "lateness policy": ["Lateness", "Observation", "Judgement", "DelayHistogram", "PolicyState"],
     "pane strategy": ["PaneStrategy", "Allocation", "ClosedPane", "Queues", "Measurement", "WorkerLoad"],
-    "sink": ["Sink", "StepRows"],
+    "sink": ["Sink", "StepRows", "Continuation"],
     "emission": ["Emission", "Definition", "Fired", "Slide", "Span"],
 }
 

@@ -63,13 +63,6 @@ def refuse(windowed: Windowed, checkpoint: Path, message: str, inline_rows: int 
         run_to_end(query, Outputs(), checkpoint=checkpoint)
 
 
-def test_a_folder_that_cannot_be_made_is_named(windowed: Windowed, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    refuse(
-        windowed, tmp_path / "file" / "c", r"folder .*/file/c cannot be made or written: Not a directory. Name another"
-    )
-
-
 def reseal(path: Path, change: Any) -> None:
     """Change a sealed JSON file and give it a right checksum."""
     body = json.loads(path.read_text())["body"]

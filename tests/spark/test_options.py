@@ -161,7 +161,7 @@ def test_stop_while_busy_ends_after_the_step_that_is_under_way(
     assert entered.wait(WAIT_S)
     stopper = threading.Thread(target=running.stop)
     stopper.start()
-    assert running._stopping.wait(WAIT_S)
+    assert running._run.stopping.wait(WAIT_S)
     go_on.set()
     stopper.join(WAIT_S)
     assert not stopper.is_alive()

@@ -22,7 +22,8 @@ from skypane.lateness.policy import Judgement
 from skypane.lateness.progress import Progress
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.ledger import Ledger
-from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, RoutingState
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState
+from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.tables.rows import rows_by_group

@@ -37,10 +37,3 @@ class Ledger:
             "late": self.late,
             "quarantined": dict(sorted(self.quarantined_by_reason.items())),
         }
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, object]) -> Ledger:
-        """The inverse of :meth:`to_json`."""
-        reasons = body["quarantined"]
-        assert isinstance(reasons, Mapping)
-        return cls(int(str(body["accepted"])), int(str(body["late"])), {str(k): int(v) for k, v in reasons.items()})

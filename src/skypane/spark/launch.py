@@ -27,7 +27,7 @@ from skypane.spark.explain import explain
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
-from skypane.spark.query import RunningQuery, readable
+from skypane.spark.query import QueryRun, RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
 from skypane.spark.sinks.base import Continuation
 from skypane.spark.sinks.places import check_apart
@@ -110,23 +110,22 @@ def _start(
     )
     driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings)
     idle_us = None if options.trigger is None else options.idle_timeout_us
-    query = RunningQuery(
+    run = QueryRun(
         driver,
         checkpoint,
-        explain(definition, options),
         flush=options.flush and options.trigger is None,
         idle_timeout_s=None if idle_us is None else idle_us / 1e6,
         temporary=temporary,
     )
     driver.resume()
-    writer = prepared.writeStream.foreachBatch(query.on_batch).option("checkpointLocation", str(checkpoint.spark))
+    writer = prepared.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", str(checkpoint.spark))
     if options.trigger is None:
         writer = writer.trigger(availableNow=True)
     else:
         pace_ms = parse_duration_us(options.trigger, "trigger", zero_ok=True) // 1_000
         writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
-    query.begin((writer.queryName(options.name) if options.name else writer).start())
-    return query
+    run.begin((writer.queryName(options.name) if options.name else writer).start())
+    return RunningQuery(run, explain(definition, options))
 
 
 def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:
