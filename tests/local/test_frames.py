@@ -138,7 +138,11 @@ def test_refusals_say_what_to_do() -> None:
             "'stars / price' is not a column; only Spark.*Add it to the table",
             lambda: sp.top_k(OFFERS, 1, score="stars / price"),
         ),
-        (sp.OptionError, "The score 'city' has type string", lambda: sp.top_k(OFFERS, 1, score="city")),
+        (
+            sp.OptionError,
+            "The score 'city' is of type string; it must be a number",
+            lambda: sp.top_k(OFFERS, 1, score="city"),
+        ),
         (sp.SchemaError, "Attribute 'prize' is not a column", lambda: sp.skyline(OFFERS, minimize="prize")),
         (sp.SchemaError, "Attribute 'city' has type string", lambda: sp.skyline(OFFERS, minimize="city")),
         (

@@ -7,13 +7,13 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skypane.local.one_table import answer_of, check_once, partial_of
 from skypane.model.columns import ID, PREFIX
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import Groups
-from skypane.queries.base import Query, find_column
+from skypane.queries.base import Query
+from skypane.tables.grouping import one_zero
 from skypane.tables.row_hashes import row_hashes
 
 _ROW = f"{PREFIX}row"
@@ -81,14 +81,8 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _prepared(records: pa.Table, query: Query, keys: tuple[str, ...]) -> pa.Table:
     """The records with what Spark would compute for them: keys with one zero, expressions, record id."""
     columns = {name: records.column(name) for name in records.column_names}
-    for key in keys:
-        if pa.types.is_floating(columns[key].type):
-            columns[key] = pc.add(columns[key], pa.scalar(0.0, columns[key].type))  # -0.0 and 0.0 are one key
-    for name, expression in query.expressions().items():
-        kind = find_column(records.schema, expression.sql, "Score").type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            raise OptionError(f"The score {expression.sql!r} has type {kind}; it must be a number.")
-        columns[name] = records.column(expression.sql)
+    columns |= {key: one_zero(columns[key]) for key in keys}
+    columns |= {name: records.column(expression.sql) for name, expression in query.expressions().items()}
     if query.needs_record_id():
         columns[ID] = pa.chunked_array([pa.array(row_hashes(records))])
     columns[_ROW] = pa.chunked_array([pa.array(np.arange(records.num_rows))])

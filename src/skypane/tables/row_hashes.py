@@ -30,7 +30,8 @@ def _mixed(words: Words) -> Words:
     """The finalizer of SplitMix64: every bit depends on every bit."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(words ^ (words >> np.uint64(31)), dtype=np.uint64)
+    mixed: Words = words ^ (words >> np.uint64(31))
+    return mixed
 
 
 def _words(column: pa.ChunkedArray) -> Words:
@@ -43,7 +44,8 @@ def _words(column: pa.ChunkedArray) -> Words:
         bits = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy().astype(np.float64).view(np.uint64)
     else:
         return _digests(column)
-    return np.asarray(np.where(column.is_null().to_numpy(), _NULL, bits), dtype=np.uint64)
+    words: Words = np.where(column.is_null().to_numpy(), _NULL, bits)
+    return words
 
 
 def _is_short(kind: pa.DataType) -> bool:
