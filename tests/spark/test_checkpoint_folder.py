@@ -157,6 +157,23 @@ def test_a_damaged_version_2_is_not_taken_for_ours(old: Path) -> None:
     assert sorted(old.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("asked", "what"),
+    [
+        ({"type": "top_k", "k": 3, "score": "a"}, "a top-k's scores"),
+        ({"type": "top_delta", "delta": 3, "minimize": ["a"], "maximize": []}, "a top-delta's ties"),
+        ({"type": "aggregate", "outputs": {"n": "count(1)", "total": "sum(d)"}}, "sums of decimals"),
+    ],
+)
+def test_what_0_1_kept_otherwise_is_refused(old: Path, asked: dict[str, Any], what: str) -> None:
+    def change(body: dict[str, Any]) -> None:
+        body["query"] |= {"query": asked, "columns": {**body["query"]["columns"], "d": "decimal128(10, 2)"}}
+
+    reseal(old / "query.json", change)
+    with pytest.raises(sp.CheckpointError, match=rf"0\.1, which kept {what} .* End the query with 0\.1, or start over"):
+        opened(old, read(old / "query.json")["query"])
+
+
 @pytest.mark.parametrize("name", ["../precious.arrow", "/etc/passwd", "..", "", "a/b.arrow", "a\0"])
 def test_names_in_a_manifest_stay_inside_its_folder(old: Path, name: str) -> None:
     path = old / "manifests" / "0000000004.json"

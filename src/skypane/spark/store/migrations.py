@@ -21,8 +21,24 @@ Body = dict[str, Any]
 def _from_2(kind: FileKind, body: Body) -> Body:
     """Queries have an id, and know the places of their sinks; 0.1 did not mark the folders of its sinks."""
     if kind == "query":
+        _refuse_other_partials(body["query"])
         return {**body, "id": uuid.uuid4().hex, "places": {}, "born": 2}
     return {**body, "manifest": _manifest_from_2(body["manifest"])} if kind == "manifest" else body
+
+
+def _refuse_other_partials(query: Body) -> None:
+    """What 0.1 kept of some queries cannot be brought to what is kept now: scores as doubles, other record ids."""
+    asked = query["query"]
+    what = {"top_k": "a top-k's scores", "top_delta": "a top-delta's ties"}.get(asked["type"])
+    has_decimals = any(kind.startswith("decimal") for kind in query["columns"].values())
+    adds_up = any(text.startswith(("sum", "mean", "avg")) for text in asked.get("outputs", {}).values())
+    if has_decimals and adds_up:
+        what = "sums of decimals"
+    if what is not None:
+        raise CheckpointError(
+            f"The checkpoint was written by skypane 0.1, which kept {what} in a form that is not exact. End the query "
+            "with 0.1, or start over with a new checkpoint folder."
+        )
 
 
 def _manifest_from_2(old: Body) -> Body:
@@ -65,7 +81,7 @@ def current(kind: FileKind, body: Mapping[str, Any], path: Path) -> Body:
     while version in _MIGRATIONS:
         try:
             present = _MIGRATIONS[version](kind, present)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"The file {path} cannot be used. It does not have what version {version} has ({error!r}). Restore it "
                 "from a backup, or start over with a new checkpoint folder."
