@@ -156,7 +156,7 @@ class Checkpoint:
     def _is_of_0_1(self) -> bool:
         """Version 0.1 did not mark its folders, but had a file that nobody else has."""
         try:
-            return "query" in _read("query", self._query)
+            return "query" in read_json(self._query, _REMEDY)
         except CheckpointError:
             return False
 
