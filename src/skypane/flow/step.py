@@ -125,7 +125,8 @@ def step(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, sl
     frontier = Frontier(before.progress.for_workers(), flow.punctuator.guard)
     panes, suspects = stages.panes(frontier, plan, degrees.panes)
     decision = decide(flow.definition, flow.punctuator, before.progress, panes, suspects, before.judged, now_us)
-    stepped = _move(flow, before, replace(before, degrees=degrees), stages, panes, decision, now_us)
+    # Whoever routes says below what it has learned; what was learned before others took over would be out of date.
+    stepped = _move(flow, before, replace(before, degrees=degrees, routing=None), stages, panes, decision, now_us)
     if planner is None or plan is None:
         return stepped
     outcome = _outcome(flow.definition, stepped, now_us, slots)
@@ -137,7 +138,8 @@ def finish(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, 
     """A step without a batch, which the clock decided: close and emit all open windows."""
     degrees = flow.degrees.choose(before.degrees)
     decision = Decision(before.progress.finish(flow.definition.window), Ledger(), {}, None, None)
-    stepped = _move(flow, before, replace(before, degrees=degrees), stages, PaneReport(), decision, now_us)
+    base = replace(before, degrees=degrees, routing=None)
+    stepped = _move(flow, before, base, stages, PaneReport(), decision, now_us)
     if flow.splitting is None or before.routing is None:
         return stepped
     planner = BatchPlanner(flow.splitting, degrees.panes or slots)
