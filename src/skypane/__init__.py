@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -15,9 +17,21 @@ from skypane.model.errors import CheckpointError, DataError, OptionError, Schema
 if TYPE_CHECKING:
     from skypane.api.stream import stream
     from skypane.api.table import skyline, top_delta, top_k
+    from skypane.flow.definition import Definition
+    from skypane.flow.windows.emit.base import Emission
+    from skypane.flow.windows.slide.base import Fired, Slide
+    from skypane.lateness.delay_histogram import DelayHistogram
+    from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState
+    from skypane.model.groups import Groups
+    from skypane.model.panes import Span
+    from skypane.queries.base import Dominance, Expression, Grouped, Invalid, Query, Row, Selection
+    from skypane.queries.preferences import Preferences
+    from skypane.scheduling.pane_strategy import Allocation, ClosedPane, PaneStrategy, Queues
+    from skypane.scheduling.utilization import Measurement, WorkerLoad
     from skypane.spark.latest_revisions import latest_revisions
     from skypane.spark.query import RunningQuery
     from skypane.spark.session import embedded_session
+    from skypane.spark.sinks.base import Continuation, Sink, StepRows
     from skypane.spark.sinks.console import ConsoleSink
     from skypane.spark.sinks.custom import CallableSink, DiscardSink, FormatSink
     from skypane.spark.sinks.memory import MemorySink
@@ -29,41 +43,84 @@ try:
 except PackageNotFoundError:  # running from a source tree that is not installed
     __version__ = "0"
 
-# Everything that needs Spark is imported when it is first used, so that the core works without it.
-_SPARK = {
-    "stream": "skypane.api.stream",
-    "skyline": "skypane.api.table",
-    "top_delta": "skypane.api.table",
-    "top_k": "skypane.api.table",
-    "embedded_session": "skypane.spark.session",
-    "RunningQuery": "skypane.spark.query",
-    "latest_revisions": "skypane.spark.latest_revisions",
-    "register_sources": "skypane.spark.sources",
-    "ConsoleSink": "skypane.spark.sinks.console",
-    "CallableSink": "skypane.spark.sinks.custom",
-    "DiscardSink": "skypane.spark.sinks.custom",
-    "FormatSink": "skypane.spark.sinks.custom",
-    "MemorySink": "skypane.spark.sinks.memory",
-    "ParquetSink": "skypane.spark.sinks.parquet",
+# Spark asks the driver's Python for the sources that packages bring along (``pyspark_skypane_*``). Unless told it takes
+# ``python3`` from the path for it: in an environment that is not activated another one, which knows none.
+if sys.executable and "PYSPARK_PYTHON" not in os.environ:
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+# What needs Spark is imported when it is first used, so that the core works without it; so is what only those need who
+# extend skypane.
+_LAZY = {
+    "skypane.api.stream": ("stream",),
+    "skypane.api.table": ("skyline", "top_delta", "top_k"),
+    "skypane.flow.definition": ("Definition",),
+    "skypane.flow.windows.emit.base": ("Emission",),
+    "skypane.flow.windows.slide.base": ("Fired", "Slide"),
+    "skypane.lateness.delay_histogram": ("DelayHistogram",),
+    "skypane.lateness.policy": ("Judgement", "Lateness", "Observation", "PolicyState"),
+    "skypane.model.groups": ("Groups",),
+    "skypane.model.panes": ("Span",),
+    "skypane.queries.base": ("Dominance", "Expression", "Grouped", "Invalid", "Query", "Row", "Selection"),
+    "skypane.queries.preferences": ("Preferences",),
+    "skypane.scheduling.pane_strategy": ("Allocation", "ClosedPane", "PaneStrategy", "Queues"),
+    "skypane.scheduling.utilization": ("Measurement", "WorkerLoad"),
+    "skypane.spark.latest_revisions": ("latest_revisions",),
+    "skypane.spark.query": ("RunningQuery",),
+    "skypane.spark.session": ("embedded_session",),
+    "skypane.spark.sinks.base": ("Continuation", "Sink", "StepRows"),
+    "skypane.spark.sinks.console": ("ConsoleSink",),
+    "skypane.spark.sinks.custom": ("CallableSink", "DiscardSink", "FormatSink"),
+    "skypane.spark.sinks.memory": ("MemorySink",),
+    "skypane.spark.sinks.parquet": ("ParquetSink",),
+    "skypane.spark.sources": ("register_sources",),
 }
+_MODULE_OF = {name: module for module, names in _LAZY.items() for name in names}
 
 __all__ = [
+    "Allocation",
     "CallableSink",
     "CheckpointError",
+    "ClosedPane",
     "ConsoleSink",
+    "Continuation",
     "DataError",
+    "Definition",
+    "DelayHistogram",
     "DiscardSink",
+    "Dominance",
     "DropRatio",
+    "Emission",
+    "Expression",
+    "Fired",
     "FixedDelay",
     "FormatSink",
+    "Grouped",
+    "Groups",
     "Harm",
+    "Invalid",
+    "Judgement",
     "KSlack",
+    "Lateness",
+    "Measurement",
     "MemorySink",
+    "Observation",
     "OptionError",
+    "PaneStrategy",
     "ParquetSink",
+    "PolicyState",
+    "Preferences",
+    "Query",
+    "Queues",
+    "Row",
     "RunningQuery",
     "SchemaError",
+    "Selection",
+    "Sink",
     "SkypaneError",
+    "Slide",
+    "Span",
+    "StepRows",
+    "WorkerLoad",
     "embedded_session",
     "latest_revisions",
     "register_sources",
@@ -75,10 +132,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SPARK:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'skypane' has no attribute {name!r}")
     try:
-        return getattr(import_module(_SPARK[name]), name)
+        return getattr(import_module(_MODULE_OF[name]), name)
     except ModuleNotFoundError as error:
         if error.name and error.name.split(".")[0] in {"pyspark", "pandas"}:
             raise ImportError(f"skypane.{name} needs Spark. Install it with: pip install 'skypane[spark]'") from error

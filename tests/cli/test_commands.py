@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -51,6 +52,11 @@ def test_lateness_compares_policies_on_a_file(tmp_path: Path) -> None:
     for policy in ("K-slack", "fixed delay 100 ms", "drop ratio 5 %", "harm 5 %", "K-slack, in order"):
         assert policy in text
     assert plot.stat().st_size > 10_000
+    narrow = runner.invoke(app, ["lateness", str(path), "--targets", "5"], env={"COLUMNS": "80"}).output
+    assert "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
+    for figure in re.findall(r"\d[\d,.]*%?", text[text.index("K-slack, in order") :].splitlines()[0]):
+        assert figure in narrow
 
 
 @pytest.mark.parametrize(

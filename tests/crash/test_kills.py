@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skypane.scheduling.batch_plan import SPLITTINGS
+from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.spark.store.failpoints import POINTS
 from tests.crash.processes import WAIT_S, Launcher
 from tests.spark_support.streams import random_batches, write_batches

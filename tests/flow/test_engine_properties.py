@@ -27,7 +27,7 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
-from tests.support.oracle import Answer, actual_answers, as_text, expected_answers, micros
+from skypane.testing.oracle import Answer, actual_answers, as_text, expected_answers, micros
 
 SCHEMA = pa.schema(
     [

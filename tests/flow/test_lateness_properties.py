@@ -23,8 +23,8 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
+from skypane.testing.oracle import Answer, actual_answers, as_text, expected_answers, micros
 from tests.flow.test_engine_properties import SCHEMA, queries, streams, windows
-from tests.support.oracle import Answer, actual_answers, as_text, expected_answers, micros
 
 POLICY = FixedDelay("100 milliseconds")
 Rows = list[dict[str, Any]]

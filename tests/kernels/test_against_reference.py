@@ -10,11 +10,19 @@ from hypothesis import strategies as st
 
 from skypane import kernels
 from skypane.flow.windows.slide.critical import window_range
-from skypane.kernels import reference, skylines, sliding
+from skypane.kernels import reference, simd, skylines, sliding
 from skypane.model.panes import NO_PANE
 from skypane.model.windows import WindowSpec
 
 relaxed = settings(deadline=None)  # the first example compiles
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _trees() -> None:
+    """Small tables go through the trees too, as in a process that has been running for a while."""
+    kernels.load_trees(np.float64)
+    kernels.load_trees(np.float32)
+
 
 SMALL = [0.0, 1.0, 2.0, 3.0]
 NASTY = [
@@ -144,6 +152,24 @@ def test_larger_tables_of_every_width(width: int, levels: int) -> None:
     table = generator.integers(0, levels, size=(700, width)).astype(np.float64)
     for values in (table, table + 1e17, table * 2.0**-60 + 1.0, table.astype(np.float32)):
         np.testing.assert_array_equal(kernels.skyline(values), reference.skyline(values))
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 16])
+def test_before_the_trees_are_loaded(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(skylines, "_with_trees", set())
+    monkeypatch.setattr(skylines, "_without_trees", {})
+    generator = np.random.default_rng(width)
+    offsets = np.concatenate([[0], np.cumsum([0, 1, 6, 7, 400, 401, 1500])])
+    table = generator.integers(0, 9, size=(offsets[-1], width)).astype(np.float64)
+    for values in (table, table + 1e17, table.astype(np.float32)):
+        expected = reference.skyline_groups(values, offsets)
+        np.testing.assert_array_equal(kernels.skyline_groups(values, offsets), expected)
+    assert not skylines._with_trees
+    monkeypatch.setattr(skylines, "PATIENCE", 3 * sum(n**2 for n in (401, 1500)) // simd.LANES)
+    rounds = [kernels.skyline_groups(table, offsets) for _ in range(3)]
+    assert skylines._with_trees == {"float64"}, "the first two tables were of this type, the third was too much"
+    for found in rounds:
+        np.testing.assert_array_equal(found, reference.skyline_groups(table, offsets))
 
 
 @settings(max_examples=20, deadline=None)

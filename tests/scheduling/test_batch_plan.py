@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.model.errors import OptionError
-from skypane.scheduling.batch_plan import (
-    MOST_PLANNED_PANES,
-    ROUTED,
-    SPLITTINGS,
-    BatchOutcome,
-    BatchPlan,
-    BatchPlanner,
-    RoutingState,
-    TaskLoad,
-    check_splitting,
-    cut,
-    expected_records,
-    imbalance,
-    splitting_factor,
-)
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState, TaskLoad, imbalance, splitting_factor
+from skypane.scheduling.batch_planner import MOST_PLANNED_PANES, BatchPlanner, cut, expected_records
+from skypane.scheduling.pane_strategies import PANE_STRATEGIES, SPLITTINGS, check_splitting
+from skypane.scheduling.pane_strategy import Allocation, PaneStrategy, Queues
+from skypane.testing import batch_runs
+from skypane.testing.batch_runs import Batch
 
 counts = st.dictionaries(st.integers(-20, 60), st.integers(1, 5_000), max_size=12)
-names = st.sampled_from(ROUTED)
 degrees = st.integers(1, 6)
 
 
@@ -36,54 +28,19 @@ def run_batch(
     state: RoutingState | None,
     records_by_pane: dict[int, int],
     first_open: int | None,
-    cut_us: int = 0,
+    number: int = 0,
     busy_us: int = 1_000,
 ) -> tuple[BatchPlan, RoutingState]:
-    """Plan, send records with hashes 0, 1, 2, ... as the plan says, learn."""
-    plan = planner.plan(state)
-    made: list[Counter[int]] = [Counter() for _ in range(planner.degree)]
-    for pane, records in records_by_pane.items():
-        for record_hash in range(records):
-            made[plan.worker(pane, record_hash)][pane] += 1
-    tasks = [TaskLoad(busy_us * task.total(), task.total(), task) for task in made]
-    stage_us = max(task.busy_us for task in tasks)
-    outcome = BatchOutcome(tasks, records_by_pane, first_open, cut_us, stage_us, 0, planner.degree)
-    return plan, planner.learn(state, plan, outcome)
+    return batch_runs.run_batch(planner, state, Batch(records_by_pane, first_open, planner.degree, busy_us), number)
 
 
-@st.composite
-def batches(draw: st.DrawFn) -> list[tuple[dict[int, int], int | None]]:
-    """Batches of a stream that moves on: accepted records by pane, and where the open panes begin afterwards."""
-    first_open, drawn = None, []
-    for _ in range(draw(st.integers(1, 6))):
-        low = -20 if first_open is None else first_open
-        some = draw(st.dictionaries(st.integers(low, low + 15), st.integers(1, 300), max_size=6))
-        if draw(st.booleans()):
-            first_open = low + draw(st.integers(0, 10))
-        drawn.append((some, first_open))
-    return drawn
-
-
-@given(names, degrees, batches())
-def test_every_record_has_a_worker_and_state_survives_json(
-    name: str, degree: int, stream: list[tuple[dict[int, int], int | None]]
-) -> None:
-    planner, state = BatchPlanner(name, degree), None
-    for index, (records_by_pane, first_open) in enumerate(stream):
-        plan, after = run_batch(planner, state, records_by_pane, first_open, cut_us=index * 1_000_000)
-        assert all(0 <= worker < degree for worker in plan.table)
-        assert len(plan.table) % plan.width == 0
-        for pane in (-(10**12), -1, 0, 7, 10**12):
-            assert {plan.worker(pane, h) for h in range(2 * plan.width)} <= set(range(degree))
-        # Repeated from what a manifest holds, in another process: the same plan, the same lesson.
-        stored = None if state is None else RoutingState.from_json(json.loads(json.dumps(state.to_json())))
-        again_plan, again = run_batch(
-            BatchPlanner(name, degree), stored, records_by_pane, first_open, index * 1_000_000
-        )
-        assert (again_plan.table, again_plan.first_pane) == (plan.table, plan.first_pane)
-        assert json.dumps(again.to_json()) == json.dumps(after.to_json())
-        assert first_open is None or all(pane >= first_open for pane in after.expected)
-        state = after
+@pytest.mark.parametrize("name", PANE_STRATEGIES)
+def test_panes_that_nobody_could_expect_have_a_worker(name: str) -> None:
+    _, state = run_batch(BatchPlanner(name, 3), None, {7: 10, 8: 40}, 8)
+    plan = BatchPlanner(name, 3).plan(state)
+    for pane in (-(10**12), -1, 0, 7, 10**12):
+        assert {plan.worker(pane, h) for h in range(2 * plan.width)} <= set(range(3))
+    assert len(plan.table) % plan.width == 0
 
 
 @given(counts, degrees)
@@ -121,7 +78,7 @@ def test_measured_overload_makes_adaptive_pid_split_more() -> None:
     for busy_us in (1, 20_000):
         state = None
         for pane in range(200):
-            _, state = run_batch(planner, state, {pane: 100}, pane + 1, pane * 1_000_000, busy_us)
+            _, state = run_batch(planner, state, {pane: 100}, pane + 1, pane, busy_us)
         factors[busy_us] = splits(planner.plan(state))[200]
     assert factors[1] == 1 < factors[20_000]
 
@@ -177,10 +134,59 @@ def test_a_plan_is_bounded_however_many_panes_a_batch_has() -> None:
     assert len(plan.table) <= MOST_PLANNED_PANES
 
 
-def test_another_strategy_or_degree_starts_anew() -> None:
+def test_another_strategy_starts_anew() -> None:
     _, state = run_batch(BatchPlanner("adaptive", 4), None, {1: 10}, 1)
     assert BatchPlanner("tuple_rr", 4).plan(state).splits_unplanned
-    assert BatchPlanner("adaptive", 2).plan(state).degree == 2
+    assert BatchPlanner("pane_rr", 4).plan(state).strategy["shards"] == [[1, [(1, 10)]]]
+
+
+def test_with_another_degree_it_goes_on_with_what_it_has_learned() -> None:
+    planner, state = BatchPlanner("adaptive", 4), None
+    for pane in range(12):
+        _, state = run_batch(planner, state, {pane: 100}, pane + 1)
+    burst = RoutingState(state.strategy, {12: 100, 13: 1_000}) if state else None
+    # One that had forgotten would not split at all, during the first panes.
+    assert splits(BatchPlanner("adaptive", 3).plan(burst)) == {12: 1, 13: 3}
+    _, after = run_batch(BatchPlanner("adaptive", 3), burst, {12: 100, 13: 1_000}, 13)
+    assert splits(BatchPlanner("adaptive", 8).plan(RoutingState(after.strategy, {14: 1_000}))) == {14: 8}
+
+
+def test_records_of_a_pane_are_counted_across_degrees() -> None:
+    state = None
+    for degree in (6, 2, 5, 1, 3):
+        _, state = run_batch(BatchPlanner("tuple_rr", degree), state, {4: 60}, None)
+    assert state is not None
+    ((pane, shards),) = state.strategy["shards"]
+    assert (pane, sum(dict(shards).values())) == (4, 300)
+
+
+class Last(PaneStrategy):
+    """A strategy that this package does not know."""
+
+    name = "last"
+
+    def __init__(self, degree: int, too_many: int = 0) -> None:
+        super().__init__(degree)
+        self.too_many = too_many
+
+    def choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+        return [Allocation(self.degree - 1, records + self.too_many)]
+
+
+def test_a_strategy_may_be_given_as_an_object() -> None:
+    for given_ in (Last, partial(Last, too_many=0), lambda degree: Last(degree, 0)):
+        check_splitting(given_, 3)
+        planner = BatchPlanner(given_, 3)
+        assert planner.name == "last"
+        _, state = run_batch(planner, None, {1: 10}, None)
+        assert set(planner.plan(state).table) == {2}
+
+
+def test_a_strategy_that_distributes_wrongly_is_named() -> None:
+    planner = BatchPlanner(partial(Last, too_many=1), 3)
+    state = RoutingState(planner.plan(None).strategy, {1: 10})
+    with pytest.raises(OptionError, match=r"The pane strategy last distributes 10 records over 3 .* \[\(2, 11\)\]"):
+        planner.plan(state)
 
 
 def test_a_gap_of_a_year_is_closed_at_once() -> None:
@@ -213,6 +219,14 @@ def test_splitting_factor_and_imbalance() -> None:
     assert imbalance([TaskLoad(1, 0)]) is None
 
 
+class NoName(Last):
+    name = ""
+
+
+class TakesAName(Last):
+    name = "combine"
+
+
 @pytest.mark.parametrize(
     ("splitting", "degree", "message"),
     [
@@ -220,9 +234,15 @@ def test_splitting_factor_and_imbalance() -> None:
         ("combine", 0, r"pane_degree=0 must be a whole number from 1"),
         ("pane_rr", 0, r"pane_degree=0 must be a whole number from 1"),
         ("pane_rr", True, r"pane_degree=True must be a whole number from 1"),
+        (Last, 0, r"pane_degree=0 must be a whole number from 1"),
+        (Last(4), None, r"is one strategy, for 4 workers. Give a class derived from sp.PaneStrategy, or a function"),
+        (7, None, r"splitting=7 is no pane strategy. Give a class"),
+        (str, None, r"makes '1', which is no pane strategy. Give a class"),
+        (NoName, None, r"splitting: NoName has no name. Give it one"),
+        (TakesAName, None, r"splitting: TakesAName has the name of a built-in strategy, 'combine'. Choose another"),
     ],
 )
-def test_bad_options_are_refused_by_name(splitting: str, degree: int | None, message: str) -> None:
+def test_bad_options_are_refused_by_name(splitting: Any, degree: int | None, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         check_splitting(splitting, degree)
 

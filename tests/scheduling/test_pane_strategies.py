@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from skypane.model.errors import OptionError
 from skypane.scheduling.adaptive import Adaptive
 from skypane.scheduling.base_threshold import WARM_UP_PANES
 from skypane.scheduling.pane_strategy import PaneStrategy, PlannedQueues
+from skypane.scheduling.splitting_controller import ControlOptions
 from skypane.scheduling.utilization import Measurement, WorkerLoad
 from skypane.simulate.strategies.pane_strategies import PANE_STRATEGIES, pane_strategy
-
-names = st.sampled_from(PANE_STRATEGIES)
-degrees = st.integers(1, 9)
 
 
 class Lengths:
@@ -29,86 +24,6 @@ class Lengths:
 
     def lengths(self) -> list[int]:
         return list(self._lengths)
-
-
-@st.composite
-def histories(draw: st.DrawFn, degree: int) -> list[tuple[str, Any]]:
-    """Calls as an engine makes them: records of open panes in any order, closings in order, feedback now and then."""
-    calls: list[tuple[str, Any]] = []
-    closed = 0
-    for _ in range(draw(st.integers(0, 40))):
-        kind = draw(st.sampled_from(["route", "route", "route", "punctuate", "feedback"]))
-        if kind == "route":
-            lengths = draw(st.lists(st.integers(0, 500), min_size=degree, max_size=degree))
-            calls.append(("route", (draw(st.integers(closed, closed + 4)), draw(st.integers(0, 700)), lengths)))
-        elif kind == "punctuate":
-            calls.append(("punctuate", closed))
-            closed += 1
-        else:
-            load = st.builds(WorkerLoad, st.floats(0, 1e6), st.floats(0, 1e4), st.integers(0, 10_000))
-            calls.append(("feedback", draw(st.lists(load, min_size=degree, max_size=degree))))
-    return calls
-
-
-def play(strategy: PaneStrategy, calls: list[tuple[str, Any]]) -> list[Any]:
-    """What the strategy answers."""
-    answers: list[Any] = []
-    for kind, given_ in calls:
-        if kind == "route":
-            pane, records, lengths = given_
-            answers.append(strategy.route(pane, records, Lengths(lengths)))
-        elif kind == "punctuate":
-            closed = strategy.punctuate(given_)
-            answers.append((closed.pane, dict(closed.shards)))
-        else:
-            strategy.feedback(Measurement(1e6, given_))
-    return answers
-
-
-@settings(max_examples=100, deadline=None)
-@given(data=st.data(), name=names, degree=degrees)
-def test_every_record_is_in_exactly_one_shard(data: st.DataObject, name: str, degree: int) -> None:
-    calls = data.draw(histories(degree))
-    answers = iter(play(pane_strategy(name, degree), calls))
-    routed: dict[int, Counter[int]] = {}
-    for kind, given_ in calls:
-        if kind == "route":
-            pane, records, _ = given_
-            allocations = next(answers)
-            assert sum(count for _, count in allocations) == records
-            assert all(count > 0 and 0 <= worker < degree for worker, count in allocations)
-            for worker, count in allocations:
-                routed.setdefault(pane, Counter())[worker] += count
-        elif kind == "punctuate":
-            pane, shards = next(answers)
-            assert pane == given_
-            assert +Counter(shards) == routed.get(pane, Counter())
-            # A pane without records has one empty shard: the window stage hears of it.
-            assert len(shards) == (len(routed[pane]) if pane in routed else 1)
-
-
-@settings(max_examples=60, deadline=None)
-@given(data=st.data(), name=names, degree=degrees)
-def test_a_restart_from_json_changes_nothing(data: st.DataObject, name: str, degree: int) -> None:
-    calls = data.draw(histories(degree))
-    cut = data.draw(st.integers(0, len(calls)))
-    whole = play(pane_strategy(name, degree), calls)
-    first = pane_strategy(name, degree)
-    before = play(first, calls[:cut])
-    second = pane_strategy(name, degree)
-    second.restore(json.loads(json.dumps(first.to_json())))
-    assert before + play(second, calls[cut:]) == whole
-
-
-@pytest.mark.parametrize("name", PANE_STRATEGIES)
-def test_a_pane_closes_once_and_gets_nothing_after(name: str) -> None:
-    strategy = pane_strategy(name, 3)
-    strategy.route(5, 10, PlannedQueues(3))
-    strategy.punctuate(5)
-    with pytest.raises(ValueError, match="pane 5 is closed"):
-        strategy.punctuate(5)
-    with pytest.raises(ValueError, match="pane 4 is closed"):
-        strategy.route(4, 1, PlannedQueues(3))
 
 
 def test_pane_round_robin_never_splits_and_tuple_round_robin_always_does() -> None:
@@ -188,10 +103,77 @@ def test_a_planned_batch_is_spread_over_the_workers() -> None:
     assert max(planned.lengths()) - min(planned.lengths()) <= strategy.threshold
 
 
+def loaded(name: str, degree: int, panes: int) -> PaneStrategy:
+    """A strategy that has learned under load."""
+    strategy = pane_strategy(name, degree, ControlOptions(warm_up_periods=2))
+    for pane in range(panes):
+        for _ in range(10):
+            strategy.route(pane, 50 if pane % 2 else 100, PlannedQueues(degree))
+        strategy.punctuate(pane)
+        strategy.feedback(Measurement(1e6, [WorkerLoad(9e5, 100.0, 150)] * degree))
+    return strategy
+
+
+@pytest.mark.parametrize("degree", [1, 3, 8, 20])
+@pytest.mark.parametrize("name", ["adaptive", "adaptive_pid"])
+def test_resizing_keeps_what_was_learned(name: str, degree: int) -> None:
+    strategy = loaded(name, 8, 60)
+    learned = strategy.describe()
+    strategy.resize(degree)
+    assert strategy.describe() == learned
+    assert strategy.degree == degree
+
+
+def test_resizing_keeps_how_many_shards_a_pane_has() -> None:
+    strategy = loaded("combine", 8, 60)
+    spread = strategy.describe()["spread"]
+    assert spread == 8
+    strategy.resize(30)
+    assert strategy.describe()["spread"] == spread
+    strategy.resize(1)
+    assert strategy.describe()["spread"] == 1
+
+
+@pytest.mark.parametrize("name", PANE_STRATEGIES)
+def test_shards_of_workers_that_are_gone_are_handed_over(name: str) -> None:
+    strategy = pane_strategy(name, 6)
+    for pane in range(8):
+        strategy.route(pane, 60, PlannedQueues(6))
+    before = {pane: dict(shards) for pane, shards in strategy.open_shards.items()}
+    strategy.resize(4)
+    for pane, shards in before.items():
+        expected: Counter[int] = Counter()
+        for worker, records in shards.items():
+            expected[worker % 4] += records
+        assert strategy.open_shards[pane] == expected
+        # The pane goes on with the workers there are.
+        assert {allocation.worker for allocation in strategy.route(pane, 8, PlannedQueues(4))} <= set(range(4))
+        assert sum(strategy.punctuate(pane).shards.values()) == 68
+
+
+def test_what_came_replaces_what_was_planned_but_nothing_opens_a_closed_pane() -> None:
+    strategy = pane_strategy("pane_rr", 3)
+    strategy.punctuate(3)
+    strategy.route(4, 10, PlannedQueues(3))
+    strategy.replace_shards({2: {0: 5}, 4: {2: 7}, 5: {0: 1}})
+    assert strategy.open_shards == {4: {1: 0, 2: 7}, 5: {0: 1}}
+    strategy.punctuate_before(10**12)
+    assert (strategy.open_shards, strategy.closed_before) == ({}, 10**12)
+    strategy.punctuate_before(7)
+    assert strategy.closed_before == 10**12
+
+
+def test_the_state_of_another_strategy_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"state of the pane strategy adaptive does not fit tuple_rr"):
+        pane_strategy("tuple_rr", 2).restore(pane_strategy("adaptive", 2).to_json())
+
+
 @pytest.mark.parametrize("degree", [0, -1, 2.5, True, 10_001])
 def test_a_degree_is_a_whole_number_from_1(degree: Any) -> None:
     with pytest.raises(OptionError, match=r"degree=.* must be a whole number from 1 to 10000"):
         pane_strategy("tuple_rr", degree)
+    with pytest.raises(OptionError, match=r"degree=.* must be a whole number from 1 to 10000"):
+        pane_strategy("tuple_rr", 2).resize(degree)
 
 
 def test_an_unknown_strategy_is_named_with_the_known_ones() -> None:

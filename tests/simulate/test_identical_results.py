@@ -27,7 +27,7 @@ from skypane.simulate.partials import QueryAlgebra
 from skypane.simulate.record_run import Answer, Batch, run_records
 from skypane.simulate.strategies.pane_strategies import PANE_STRATEGIES, pane_strategy
 from skypane.simulate.strategies.window_strategies import WINDOW_STRATEGIES, window_strategy
-from tests.support.oracle import as_text, expected_answers, time_window
+from skypane.testing.oracle import as_text, expected_answers, time_window
 
 PREFERENCES = Preferences.of(["a"], ["b"])
 QUERIES: list[Query] = [

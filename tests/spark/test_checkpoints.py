@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import zlib
 from pathlib import Path
@@ -14,7 +15,8 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.api.stream import Windowed
-from skypane.spark.store.checkpoint import FORMAT_VERSION
+from skypane.spark.sinks.base import Continuation
+from skypane.spark.store.migrations import FORMAT_VERSION
 from tests.spark_support.streams import (
     WAIT_S,
     CollectSink,
@@ -149,7 +151,7 @@ def test_a_damaged_query_file_is_refused(windowed: Windowed, checkpoint: Path) -
     path.write_text("{}")
     refuse(windowed, checkpoint, r"query\.json cannot be read")
     path.unlink()
-    refuse(windowed, checkpoint, r"query\.json is missing, but .*manifests is not empty")
+    refuse(windowed, checkpoint, r"query\.json is missing, but .*manifests or .*spark is not empty")
 
 
 def test_a_damaged_manifest_is_refused(windowed: Windowed, checkpoint: Path) -> None:
@@ -163,11 +165,8 @@ def test_a_damaged_manifest_is_refused(windowed: Windowed, checkpoint: Path) -> 
 @pytest.mark.parametrize("name", ["query.json", "manifests/0000000002.json"])
 def test_an_unknown_version_is_refused(windowed: Windowed, checkpoint: Path, name: str) -> None:
     reseal(checkpoint / name, lambda body: body.update(version=99))
-    refuse(
-        windowed,
-        checkpoint,
-        rf"{Path(name).name} has format version 99; this skypane reads version {FORMAT_VERSION}\. Use the skypane that",
-    )
+    reads = rf"this skypane reads versions 2 to {FORMAT_VERSION}\. Use the skypane that"
+    refuse(windowed, checkpoint, rf"{Path(name).name} has format version 99; {reads}")
 
 
 @pytest.mark.parametrize("inline_rows", [0, 100_000])
@@ -218,13 +217,56 @@ def test_only_what_is_needed_is_kept(windowed: Windowed, checkpoint: Path) -> No
 
 
 def test_a_failed_start_leaves_the_checkpoint_free(windowed: Windowed, tmp_path: Path) -> None:
+    """Also for another query, and so do its sinks."""
+
     class Refusing(CollectSink):
-        def open(self, spark: SparkSession, schema: pa.Schema) -> None:
+        def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
             raise PermissionError("no entry")
 
-    query, outputs = windowed.skyline(minimize="a", maximize="b"), Outputs()
+    query, outputs, sink = windowed.skyline(minimize="a", maximize="b"), Outputs(), sp.ParquetSink(tmp_path / "out")
     with pytest.raises(PermissionError) as refused:
-        query.start(sink=Refusing(), checkpoint=tmp_path / "c", available_now=True)
-    running = query.start(checkpoint=tmp_path / "c", available_now=True, **outputs.options())
+        windowed.skyline(minimize="b").start(sink=sink, late=Refusing(), checkpoint=tmp_path / "c", available_now=True)
+    running = query.start(checkpoint=tmp_path / "c", available_now=True, **{**outputs.options(), "sink": sink})
     assert running.await_termination(WAIT_S)
     assert refused.value is not None
+
+
+def test_a_checkpoint_of_0_1_is_continued(spark: SparkSession, tmp_path: Path) -> None:
+    """Four of seven files were read by 0.1; the rest is read now, and sinks hold what one run over all would give."""
+    kept = Path(__file__).parent.parent / "fixtures" / "checkpoint-v2"
+    sinks = ("results", "late", "quarantine")
+    for name in ("checkpoint", "in", *sinks):
+        shutil.copytree(kept / name, tmp_path / "old" / name)
+    for index, path in enumerate(sorted((tmp_path / "old" / "in").iterdir())):
+        # The order in which Spark takes them.
+        os.utime(path, (1_700_000_000 + index * 10,) * 2)
+    for path in (tmp_path / "old" / "checkpoint" / "spark" / "sources" / "0").iterdir():
+        path.write_text(path.read_text().replace("file:///fixture", (tmp_path / "old").as_uri()))
+    schema = "n bigint, ts timestamp, city string, a double, b bigint"
+    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(tmp_path / "old" / "in"))
+    stream = sp.stream(df, time="ts", key="city").window("2 seconds", slide="1 second")
+    query = (
+        stream.skyline(minimize="a", maximize="b")
+        .lateness(sp.FixedDelay("1 second"), allowed="1 second")
+        .parallel(splitting="adaptive_pid", pane_degree=2)
+    )
+    delivered, rows = {}, {}
+    for run in ("old", "new"):
+        folder = tmp_path / run
+        results, late, quarantine = (sp.ParquetSink(folder / name) for name in sinks)
+        running = query.start(
+            sink=results,
+            late=late,
+            quarantine=quarantine,
+            checkpoint=folder / "checkpoint",
+            available_now=True,
+            flush=True,
+        )
+        assert running.await_termination(WAIT_S)
+        delivered[run] = running.metrics().ledger
+        tables = {name: spark.read.parquet(str(folder / name)).toArrow().to_pylist() for name in sinks}
+        rows[run] = {name: sorted(map(repr, table)) for name, table in tables.items()}
+    assert all(rows["new"].values())
+    assert rows["old"] == rows["new"]
+    assert delivered["old"] == delivered["new"]
+    assert delivered["old"].late == len(rows["old"]["late"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from skypane.api.stream import ContinuousQuery
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine
+from skypane.testing.oracle import as_text
 from tests.spark_support.streams import (
     HOUR_US,
     Outputs,
@@ -28,7 +28,6 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
-from tests.support.oracle import as_text
 
 pytestmark = pytest.mark.spark
 
@@ -120,11 +119,11 @@ def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSe
         return pa.Table.from_pylist(rows, random_batches(1)[0].schema)
 
     source = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", partition="city")
-    query = source.window("1 second").aggregate(rows="count")
-    query = query.lateness(sp.FixedDelay("0 seconds"), across="min", max_lag="30 s", partition_timeout="2 seconds")
+    counts = source.window("1 second").aggregate(rows="count")
+    query = counts.lateness(sp.FixedDelay("0 seconds"), across="min", max_lag="30 s", partition_timeout="1 hour")
     outputs = Outputs()
 
-    def run(first: int, **newest_s: float) -> Any:
+    def run(first: int, query: ContinuousQuery = query, **newest_s: float) -> Any:
         write_batches(tmp_path / "in", [batch(first, **newest_s)], first=first)
         running = run_to_end(query, outputs, checkpoint=tmp_path / "c", flush=False)
         return running.metrics().last
@@ -133,12 +132,13 @@ def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSe
     assert run(10, fast=11.0, slow=3.0).punctuation_us == 3_000_000
     # The slow one is more than 30 seconds behind: waited for no longer.
     assert run(20, fast=50.0, slow=4.0).punctuation_us == 20_000_000
-    time.sleep(2.5)
-    assert run(30, fast=51.0).punctuation_us == 51_000_000
-    run(40, fast=52.0, slow=5.0)
+    # How long to wait is not a part of the query: with this time-out any partition without a record is idle.
+    impatient = query.lateness(partition_timeout="1 microsecond")
+    assert run(30, impatient, fast=51.0).punctuation_us == 51_000_000
+    run(40, impatient, fast=52.0, slow=5.0)
     assert [row["n"] for row in outputs.late.rows()] == [41]
     assert (
-        "the slowest is waited for, at most 30 s; one idle for 2 s is not"
+        "the slowest is waited for, at most 30 s; one idle for 1 h is not"
         in query.start(available_now=True, sink=sp.DiscardSink()).explain()
     )
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,15 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.datasource import DataSource, DataSourceWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
 from rich.console import Console
 
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
-from skypane.spark.sinks.base import StepRows
+from skypane.spark.sinks.base import Continuation, StepRows
 from skypane.spark.store.writers import Written
+from skypane.testing.sink_laws import STEPS, check_sink
 from tests.spark_support.streams import (
     SCHEMA,
     WAIT_S,
@@ -126,15 +131,29 @@ def test_parquet_of_another_checkpoint_is_not_overwritten(
 ) -> None:
     sink = sp.ParquetSink(tmp_path / "out")
     run(query, sink=sink, checkpoint=tmp_path / "c")
-    with pytest.raises(sp.OptionError, match="has files up to step 4, but the checkpoint is at step 0"):
+    with pytest.raises(sp.OptionError, match=rf"has results of another query, which has the checkpoint {tmp_path}/c\."):
         run(query, sink=sink, checkpoint=tmp_path / "new")
     run(query, sink=sink, checkpoint=tmp_path / "c")
     assert rows_of(spark.read.parquet(str(tmp_path / "out"))) == texts(wanted.results.rows())
 
 
-def test_two_sinks_in_one_folder_are_refused(query: ContinuousQuery, tmp_path: Path) -> None:
-    with pytest.raises(sp.OptionError, match="sink and late write to the same folder"):
-        query.start(sink=sp.ParquetSink(tmp_path / "x"), late=sp.ParquetSink(f"{tmp_path}/x/"), available_now=True)
+def test_places_that_get_in_each_others_way_are_refused(query: ContinuousQuery, tmp_path: Path) -> None:
+    def refuse(message: str, **options: Any) -> None:
+        with pytest.raises(sp.OptionError, match=message):
+            query.start(available_now=True, **options)
+
+    x = tmp_path / "x"
+    refuse("sink and late write to the same folder", sink=sp.ParquetSink(x), late=sp.ParquetSink(f"{x}/"))
+    refuse(
+        "late and quarantine write to the same table same",
+        sink=print,
+        late=sp.MemorySink("same"),
+        quarantine=sp.MemorySink("same"),
+    )
+    refuse("checkpoint and sink write to the same folder", sink=sp.ParquetSink(x), checkpoint=x)
+    refuse("sink is in .*/x/state, inside the folder", sink=sp.FormatSink("json", path=x / "state"), checkpoint=x)
+    refuse("checkpoint is in .*/x/c, inside the folder .* of sink", sink=sp.ParquetSink(x), checkpoint=x / "c")
+    assert not x.exists()
 
 
 def test_memory(spark: SparkSession, query: ContinuousQuery, wanted: Outputs) -> None:
@@ -147,6 +166,20 @@ def test_memory(spark: SparkSession, query: ContinuousQuery, wanted: Outputs) ->
     assert spark.sql("select max(window.end) from answers").collect()[0][0] is not None
     with pytest.raises(sp.OptionError, match="the name becomes a table"):
         sp.MemorySink("no good")
+
+
+def test_a_memory_sink_holds_one_query(
+    spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path
+) -> None:
+    sink = sp.MemorySink("used_again")
+    run(query, sink=sink, flush=False, checkpoint=tmp_path / "c")
+    part = texts(sink.table().to_pylist())
+    assert 0 < len(part) < len(wanted.results.rows())
+    run(query, sink=sink, checkpoint=tmp_path / "c")
+    assert texts(sink.table().to_pylist()) == texts(wanted.results.rows())
+    run(query, sink=sink, flush=False)
+    assert texts(sink.table().to_pylist()) == part
+    assert rows_of(spark.table("used_again")) == part
 
 
 def test_console(query: ContinuousQuery, wanted: Outputs) -> None:
@@ -169,6 +202,32 @@ def test_console_shows_text_that_looks_like_markup(spark: SparkSession, tmp_path
     stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
     run(stream.skyline(minimize="a"), sink=sp.ConsoleSink(console=console))
     assert "[/bold] [red]x" in text.getvalue()
+
+
+def test_console_hides_nothing_where_it_is_narrow(query: ContinuousQuery, wanted: Outputs) -> None:
+    text = io.StringIO()
+    run(query, sink=sp.ConsoleSink(max_rows=10_000, console=Console(file=text, width=80, color_system=None)))
+    shown = text.getvalue()
+    assert "…" not in shown
+    assert len(re.findall(r"^ +row \d+$", shown, re.MULTILINE)) == len(wanted.results.rows())
+    assert sorted(int(n) for n in re.findall(r"^ +n +(\d+)$", shown, re.MULTILINE)) == sorted(
+        row["n"] for row in wanted.results.rows()
+    )
+
+
+def test_console_shows_any_zone_and_any_year(spark: SparkSession, tmp_path: Path) -> None:
+    last_second_us = 253_402_300_799_000_000
+    rows = [{"n": i, "ts": last_second_us + i, "city": "x", "zone": 1, "a": 1.0, "b": 1} for i in range(6)]
+    write_batches(tmp_path / "in", [pa.Table.from_pylist(rows, SCHEMA)])
+    text = io.StringIO()
+    console = Console(file=text, width=250, color_system=None)
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "GMT+1")
+        stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
+        run(stream.aggregate(n="count"), sink=sp.ConsoleSink(console=console))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert re.search(r"10000-01-01 00:59:59\.000 \.\. 01:00:00\.000 │ +6 │", text.getvalue())
 
 
 def test_functions_get_a_dataframe_and_the_step(query: ContinuousQuery, wanted: Outputs) -> None:
@@ -252,7 +311,134 @@ def test_an_empty_piece_does_not_end_the_rows(spark: SparkSession, tmp_path: Pat
 def test_a_folder_of_another_checkpoint_is_refused_by_a_format_sink(query: ContinuousQuery, tmp_path: Path) -> None:
     place = str(tmp_path / "json")
     run(query, sink=sp.FormatSink("json", path=place), checkpoint=tmp_path / "one")
-    with pytest.raises(
-        sp.OptionError, match=r"FormatSink\('json'.* has results up to step 4, but the checkpoint is at"
-    ):
+    message = rf"FormatSink\('json'.* has results of another query, which has the checkpoint {tmp_path}/one\."
+    with pytest.raises(sp.OptionError, match=message):
         run(query, sink=sp.FormatSink("json", path=place), checkpoint=tmp_path / "two")
+
+
+def test_delta_is_told_whose_steps_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta passes over a transaction that it has seen: the same step of another query must be another one."""
+    log = tmp_path / "log"
+    spark.dataSource.register(told_to_delta(log))
+    schema = pa.schema([("n", pa.int64())])
+    for query, output, born in (
+        ("monday", "sink", 3),
+        ("tuesday", "sink", 3),
+        ("tuesday", "late", 3),
+        ("old", "sink", 2),
+    ):
+        sink = sp.FormatSink("delta", path="/data/table")
+        sink.open(spark, schema, Continuation(query, 0, output=output, born=born))
+        written = sink.writer(tmp_path).write([pa.table({"n": [1]})])
+        assert written is not None
+        sink.publish(7, StepRows(spark, schema, [written]))
+        sink.close()
+    names = ["skypane-monday-sink", "skypane-tuesday-sink", "skypane-tuesday-late", "skypane-/data/table"]
+    assert log.read_text().split() == [f"{name}@7" for name in names]
+
+
+def told_to_delta(log: Path) -> type[DataSource]:
+    """Stands in for Delta, which is not installed here: writes down what it is told."""
+
+    class Told(DataSourceWriter):
+        def __init__(self, options: dict[str, str]) -> None:
+            self.options = options
+
+        def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+            list(iterator)
+            return WriterCommitMessage()
+
+        def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+            with log.open("a") as file:
+                file.write(f"{self.options['txnappid']}@{self.options['txnversion']}\n")
+
+    class Delta(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "delta"
+
+        def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+            return Told({name.lower(): value for name, value in self.options.items()})
+
+    return Delta
+
+
+class TestLaws:
+    """Every sink of ours keeps the laws that we ask of others."""
+
+    def test_parquet(self, spark: SparkSession, tmp_path: Path) -> None:
+        def read(_: sp.ParquetSink, folder: Path) -> list[dict[str, Any]]:
+            return list(spark.read.parquet(str(folder / "out")).toArrow().to_pylist())
+
+        check_sink(lambda f: sp.ParquetSink(f / "out"), read, spark=spark, folder=tmp_path, replaces=True)
+
+    def test_memory(self, spark: SparkSession, tmp_path: Path) -> None:
+        def read(sink: sp.MemorySink, _: Path) -> list[dict[str, Any]]:
+            return list(spark.table(sink.name).toArrow().to_pylist())
+
+        sinks = kept(lambda folder: sp.MemorySink(f"rows_of_{folder.name.replace('-', '_')}"))
+        check_sink(sinks, read, spark=spark, folder=tmp_path, replaces=True)
+
+    def test_json(self, spark: SparkSession, tmp_path: Path) -> None:
+        columns = "city string, window struct<start: timestamp, end: timestamp>, revision int, n bigint, x double"
+
+        def read(_: sp.FormatSink, folder: Path) -> list[dict[str, Any]]:
+            rows = spark.read.schema(columns).json(str(folder / "out")).drop("batch_id").toArrow().to_pylist()
+            return [{k: v for k, v in row.items() if k != "revision" or v is not None} for row in rows]
+
+        check_sink(lambda f: sp.FormatSink("json", path=f / "out"), read, spark=spark, folder=tmp_path)
+
+    def test_functions_that_are_idempotent_by_the_step(self, spark: SparkSession, tmp_path: Path) -> None:
+        steps: dict[tuple[Path, int], list[dict[str, Any]]] = {}
+
+        def make(folder: Path) -> sp.CallableSink:
+            return sp.CallableSink(lambda df, step: steps.update({(folder, step): df.toArrow().to_pylist()}))
+
+        def read(_: sp.CallableSink, folder: Path) -> list[dict[str, Any]]:
+            return [row for (place, _), rows in steps.items() if place == folder for row in rows]
+
+        check_sink(make, read, spark=spark, folder=tmp_path)
+
+    def test_discarding(self, spark: SparkSession, tmp_path: Path) -> None:
+        sinks = kept(lambda _: sp.DiscardSink())
+        check_sink(sinks, lambda sink, _: [{}] * sink.rows, spark=spark, folder=tmp_path, keeps=lambda _: "a row")
+
+    def test_console(self, spark: SparkSession, tmp_path: Path) -> None:
+        """What has been printed stays printed: a repeated step is there twice."""
+        texts: dict[Path, io.StringIO] = {}
+
+        def make(folder: Path) -> sp.ConsoleSink:
+            text = texts.setdefault(folder, io.StringIO())
+            return sp.ConsoleSink(console=Console(file=text, width=250, color_system=None))
+
+        def read(_: sp.ConsoleSink, folder: Path) -> list[dict[str, Any]]:
+            known = {*range(1001, 1010), *(row["n"] for rows in STEPS.values() for row in rows)}
+            numbers = [int(text) for text in re.findall(r"(?<![\d.:])-?\d+(?![\d.:])", texts[folder].getvalue())]
+            return [{"n": number} for number in numbers if number in known]
+
+        check_sink(make, read, spark=spark, folder=tmp_path, keeps=lambda row: row["n"], exactly_once=False)
+
+    @pytest.mark.parametrize("law", ["publishing_twice_equals_once", "a_restart_does_not_show"])
+    def test_a_sink_that_breaks_one_is_told(self, spark: SparkSession, tmp_path: Path, law: str) -> None:
+        class Faulty(CollectSink):
+            """Appends a repeated step, or knows it again only until it is closed."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.all: list[dict[str, Any]] = []
+
+            def publish(self, step: int, rows: StepRows) -> None:
+                if step not in self.steps or law == "publishing_twice_equals_once":
+                    self.all += rows.table().to_pylist()
+                self.steps[step] = rows.table()
+
+            def close(self) -> None:
+                self.steps = {}
+
+        with pytest.raises(AssertionError, match=rf"breaks the law {law}: (.*\n)*.*the sink has"):
+            check_sink(kept(lambda _: Faulty()), lambda sink, _: sink.all, spark=spark, folder=tmp_path)
+
+
+def kept(make: Callable[[Path], Any]) -> Callable[[Path], Any]:
+    """The same sink for the same folder, as a process has it that starts a query again."""
+    return cache(make)

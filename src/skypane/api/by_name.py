@@ -10,7 +10,7 @@ from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.model.errors import OptionError
-from skypane.scheduling.batch_plan import check_splitting
+from skypane.scheduling.pane_strategies import StrategyFactory, check_splitting
 
 POLICIES: Mapping[str, Callable[..., Lateness]] = {
     "kslack": KSlack,
@@ -34,7 +34,7 @@ def as_policy(policy: object, **settings: object) -> Lateness:
         raise OptionError(f"Lateness policy {policy!r} with {_settings(settings)}: {_why(error)}.") from error
 
 
-def as_splitting(splitting: str, pane_degree: int | None) -> str | None:
+def as_splitting(splitting: str | StrategyFactory, pane_degree: int | None) -> str | StrategyFactory | None:
     """Who routes records to the tasks of the pane stage; nobody where each task makes partials of what it reads."""
     check_splitting(splitting, pane_degree)
     return None if splitting == "combine" else splitting

@@ -16,7 +16,7 @@ from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, S
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
-from skypane.scheduling.batch_plan import SPLITTINGS
+from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.pane_strategy import MAX_DEGREE
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 

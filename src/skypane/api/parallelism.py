@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from skypane.api.by_name import as_splitting
 from skypane.api.options import check
 from skypane.scheduling.degrees import Degrees
+from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.scheduling.ranges import window_scheduling
 from skypane.spark.settings import Settings
 
@@ -15,7 +16,7 @@ from skypane.spark.settings import Settings
 class Parallelism:
     """The options of :meth:`~skypane.api.stream.ContinuousQuery.parallel`, which explains them."""
 
-    splitting: str = "combine"
+    splitting: str | StrategyFactory = "combine"
     pane_degree: int | None = None
     degree: int | None = None
     window_scheduling: str = "ranges"

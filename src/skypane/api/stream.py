@@ -28,6 +28,7 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
+from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.spark.explain import explain
 from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
@@ -165,7 +166,7 @@ class ContinuousQuery:
     def parallel(
         self,
         *,
-        splitting: str | EllipsisType = ...,
+        splitting: str | StrategyFactory | EllipsisType = ...,
         pane_degree: int | EllipsisType | None = ...,
         degree: int | EllipsisType | None = ...,
         window_scheduling: str | EllipsisType = ...,
@@ -177,7 +178,7 @@ class ContinuousQuery:
 
         splitting: who makes the partials. ``"combine"`` (the default): each task of what it has read, and nothing but
             partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"`` and
-            ``"adaptive_pid"``.
+            ``"adaptive_pid"``; so does one of your own, a class derived from ``sp.PaneStrategy``.
         pane_degree: the tasks of the pane stage (default: Spark's default parallelism); with ``"combine"`` at most so
             many, and source partitions beyond that share a task.
         degree: the most window-stage tasks (default: Spark's default parallelism).

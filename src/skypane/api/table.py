@@ -1,29 +1,36 @@
-"""One table, once: functions from DataFrame to DataFrame."""
+"""One table, once: functions from DataFrame to DataFrame.
+
+A Spark DataFrame is answered by Spark, when its rows are asked for. A pandas or polars DataFrame or an Arrow table is
+answered here and now, without Spark.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from skypane.local.frames import answer_frame
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
-from skypane.spark.table import answer_once
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+Table = TypeVar("Table")
+"""A Spark, pandas or polars DataFrame or an Arrow table; the answer is of the same type."""
+
 
 def skyline(
-    df: DataFrame,
+    df: Table,
     *,
     minimize: Sequence[str] | str = (),
     maximize: Sequence[str] | str = (),
     by: Sequence[str] | str = (),
     invalid: str = "error",
-) -> DataFrame:
+) -> Table:
     """The rows of ``df`` that no other row (of the same ``by`` columns) dominates; equal rows all stay.
 
     A row dominates another if it is at least as good in every attribute and better in one. A null or NaN attribute
@@ -33,14 +40,14 @@ def skyline(
 
 
 def top_delta(
-    df: DataFrame,
+    df: Table,
     delta: int,
     *,
     minimize: Sequence[str] | str = (),
     maximize: Sequence[str] | str = (),
     by: Sequence[str] | str = (),
     invalid: str = "error",
-) -> DataFrame:
+) -> Table:
     """The ``delta`` skyline rows that are hardest to beat, with ``kmax``: the smaller, the harder.
 
     ``kmax`` is the largest k such that some other row is no worse on k attributes and better on one of them. Ties are
@@ -49,10 +56,19 @@ def top_delta(
     return _answer(df, TopDelta(delta, Preferences.of(minimize, maximize)), by, invalid)
 
 
-def top_k(df: DataFrame, k: int, *, score: str, by: Sequence[str] | str = (), invalid: str = "error") -> DataFrame:
-    """The ``k`` rows with the largest ``score``, any Spark SQL expression; ties are cut by a hash of the row."""
+def top_k(df: Table, k: int, *, score: str, by: Sequence[str] | str = (), invalid: str = "error") -> Table:
+    """The ``k`` rows with the largest ``score``; ties are cut by a hash of the row.
+
+    The score is any Spark SQL expression, or the name of a column where Spark is not asked.
+    """
     return _answer(df, TopK(k, score), by, invalid)
 
 
-def _answer(df: DataFrame, query: Query, by: Sequence[str] | str, invalid: str) -> DataFrame:
-    return answer_once(df, query, (by,) if isinstance(by, str) else tuple(by), invalid)
+def _answer(df: Table, query: Query, by: Sequence[str] | str, invalid: str) -> Table:
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    if type(df).__module__.split(".")[0] == "pyspark":
+        # Only now: the other tables need no Spark.
+        from skypane.spark.table import answer_once  # noqa: PLC0415
+
+        return cast("Table", answer_once(cast("DataFrame", df), query, keys, invalid))
+    return cast("Table", answer_frame(df, query, keys, invalid))

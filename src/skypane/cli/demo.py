@@ -49,7 +49,7 @@ def demo(
     try:
         with tempfile.TemporaryDirectory(prefix="skypane-demo-") as folder:
             query = _start(spark, Path(folder), seconds, rate, attributes, dispersion, seed)
-            console.print(f"Ready after {time.monotonic() - started:.0f} s. The query:\n")
+            console.print(f"Spark and the query are set up after {time.monotonic() - started:.0f} s. The query:\n")
             console.print(query.explain(), highlight=False)
             _watch(console, query, seconds)
             _summarise(console, query.metrics(), Path(folder))

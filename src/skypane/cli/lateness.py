@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import pyarrow as pa
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from skypane.cli.traffic import with_stream_options
@@ -31,6 +32,19 @@ from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream
 
 _HORIZON_WINDOWS = 10
+_LOSSES: Mapping[str, Callable[[Outcome], str]] = {
+    "slack": lambda one: f"{one.slack_ms:,.0f}",
+    "late": lambda one: f"{one.late_share:.3%}",
+    "harmful": lambda one: f"{one.harm_share:.3%}",
+}
+_TIMES: Mapping[str, Callable[[Outcome], str]] = {
+    "window\nlatency": lambda one: f"{one.window_latency_ms:,.0f}",
+    "\np99": lambda one: f"{one.window_latency_p99_ms:,.0f}",
+    "pane\nlatency": lambda one: f"{one.pane_latency_ms:,.0f}",
+    "closing\nlag": lambda one: f"{one.closing_lag_ms:,.0f}",
+    "rows\nheld": lambda one: f"{one.held_rows:,.0f}",
+}
+"""What is shown of an outcome: headings, and figures as text."""
 
 
 @with_stream_options
@@ -67,9 +81,10 @@ def lateness(
     definition.check(steps[0].rows.schema)
     console = Console()
     outcomes = list(_outcomes(console, definition, steps, arrival, _shares(targets), fixed))
-    console.print(_table(name, spec, attributes, outcomes))
+    title = f"{name}: skyline of {len(attributes)} attributes, {spec}"
+    _show(console, title, outcomes)
     if plot is not None:
-        drawn = plot_outcomes(outcomes, plot, f"{name}: skyline of {len(attributes)} attributes, {spec}")
+        drawn = plot_outcomes(outcomes, plot, title)
         console.print(f"drew {drawn}", highlight=False, soft_wrap=True)
 
 
@@ -86,37 +101,32 @@ def _outcomes(
     policies += [policy(target) for policy in (DropRatio, Harm) for target in targets]
     with console.status("comparing") as status:
         for policy in policies:
-            status.update(f"comparing: {policy.describe()['policy']}")
+            status.update(f"comparing: {policy.name}")
             yield run_policy(definition, policy, steps, arrival=arrival)
         in_order = Definition(**{**vars(definition), "processing": "in_order"})
         yield run_policy(in_order, KSlack(), steps, arrival=arrival, name="K-slack, in order")
 
 
-def _table(name: str, spec: WindowSpec, attributes: Sequence[str], outcomes: Sequence[Outcome]) -> Table:
-    table = Table(
-        title=f"{name}: skyline of {len(attributes)} attributes, {spec}",
-        caption=f"{outcomes[0].records:,} records once settled; slack and latencies in ms",
-        title_justify="left",
-        caption_justify="left",
-    )
+def _show(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
+    """One table, or two where one would be cut off."""
+    caption = f"{outcomes[0].records:,} records once settled; slack and latencies in ms"
+    whole = _table(title, caption, {**_LOSSES, **_TIMES}, outcomes)
+    if console.measure(whole, options=console.options.update(max_width=10_000)).maximum <= console.width:
+        console.print(whole)
+    else:
+        console.print(_table(title, "", _LOSSES, outcomes))
+        console.print(_table("", caption, _TIMES, outcomes))
+
+
+def _table(
+    title: str, caption: str, columns: Mapping[str, Callable[[Outcome], str]], outcomes: Sequence[Outcome]
+) -> Table:
+    table = Table(title=escape(title) or None, caption=caption or None, title_justify="left", caption_justify="left")
     table.add_column("policy", no_wrap=True)
-    for heading in (
-        "slack",
-        "late",
-        "harmful",
-        "window\nlatency",
-        "\np99",
-        "pane\nlatency",
-        "closing\nlag",
-        "rows\nheld",
-    ):
+    for heading in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     for one in outcomes:
-        times_ms = (one.window_latency_ms, one.window_latency_p99_ms, one.pane_latency_ms, one.closing_lag_ms)
-        shares = (f"{one.late_share:.3%}", f"{one.harm_share:.3%}")
-        table.add_row(
-            one.policy, f"{one.slack_ms:,.0f}", *shares, *(f"{ms:,.0f}" for ms in times_ms), f"{one.held_rows:,.0f}"
-        )
+        table.add_row(one.policy, *(text(one) for text in columns.values()))
     return table
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _RATE_STEPS = 6
 _LINE_EVERY_S = 5.0
+_FIRST_STEP = "first step: Spark starts its Python workers, which load the compiled kernels"
 _BUSY = {
     "pane_utilization": "pane {:.0%} busy",
     "window_utilization": "window {:.0%} busy",
@@ -58,6 +59,8 @@ class ProgressPanel:
         metrics = self._query.metrics()
         ledger = metrics.ledger
         running_s, rate = time.monotonic() - self._started, _rate(metrics.recent)
+        if metrics.last is None:
+            return f"{running_s:4.0f} s  {self._before_the_first_step()}"
         return (
             f"{running_s:4.0f} s  {rate:,.0f} records/s, {ledger.delivered:,} so far ({ledger.late:,} late), "
             f"{metrics.windows:,} windows answered"
@@ -67,7 +70,7 @@ class ProgressPanel:
         elapsed = time.monotonic() - self._started
         last = metrics.last
         if last is None:
-            return [("running", f"{elapsed:.0f} s"), ("", "waiting for the first records")]
+            return [("running", f"{elapsed:.0f} s"), ("", self._before_the_first_step())]
         for step in metrics.recent[-_RATE_STEPS:]:
             self._windows.update(step.last_windows)
         newest = sorted(self._windows.items())[-6:]
@@ -88,6 +91,9 @@ class ProgressPanel:
             ("windows", f"{metrics.windows:,} answered{_latency(metrics.recent)}"),
             ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
         ]
+
+    def _before_the_first_step(self) -> str:
+        return _FIRST_STEP if self._query.is_working else "waiting for the first records"
 
     def _punctuation(self, last: StepMetrics) -> str:
         if last.punctuation_us is None:
@@ -141,8 +147,10 @@ def _latency(steps: tuple[StepMetrics, ...]) -> str:
 
 
 def _rate(steps: tuple[StepMetrics, ...]) -> float:
-    """Records per second over the last few steps, by when they were committed."""
+    """Records per second over the last few steps, by when they were committed; of a first step, while it took."""
     recent = steps[-_RATE_STEPS - 1 :]
+    if len(recent) == 1 and recent[0].total_ms > 0:
+        return recent[0].records / recent[0].total_ms * 1e3
     if len(recent) < 2:
         return 0.0
     seconds = recent[-1].committed_at - recent[0].committed_at

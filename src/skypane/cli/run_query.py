@@ -116,14 +116,18 @@ def _check_places(spec: Spec) -> None:
     """A folder that cannot be made is noticed before Spark has been started for it."""
     places = {name: spec[name].get("path") for name in SINKS if spec[name].get("format", "parquet") == "parquet"}
     for name, place in {**places, "checkpoint": spec["run"].get("checkpoint")}.items():
-        if place is None or "://" in place:
-            continue
-        folder = Path(place.removeprefix("file:")).expanduser().absolute()
-        there = next(path for path in (folder, *folder.parents) if path.exists())
-        if not there.is_dir():
-            raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")
-        if not os.access(there, os.W_OK):
-            raise OptionError(f"{name}: the folder {folder} cannot be made or written, since {there} is read-only.")
+        if place is not None and "://" not in place:
+            check_folder(name, Path(place.removeprefix("file:")))
+
+
+def check_folder(name: str, path: Path) -> None:
+    """Refuse a folder that cannot be made or written; nothing is made."""
+    folder = path.expanduser().absolute()
+    there = next(known for known in (folder, *folder.parents) if known.exists())
+    if not there.is_dir():
+        raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")
+    if not os.access(there, os.W_OK):
+        raise OptionError(f"{name}: the folder {folder} cannot be made or written, since {there} is read-only.")
 
 
 def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
@@ -138,7 +142,8 @@ def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
 
 
 def _records(source: Mapping[str, Any], spark: SparkSession) -> DataFrame:
-    reader = spark.readStream.format(source["format"]).options(**source.get("options", {}))
-    if "schema" in source:
-        reader = reader.schema(source["schema"])
-    return reader.load(source["path"]) if "path" in source else reader.load()
+    from skypane.spark.sources.loading import load_stream  # noqa: PLC0415 - without Spark the other commands work
+
+    return load_stream(
+        spark, source["format"], options=source.get("options", {}), schema=source.get("schema"), path=source.get("path")
+    )

@@ -24,8 +24,10 @@ from skypane.lateness.progress import Progress
 from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
 from skypane.model.ledger import Ledger
-from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, RoutingState
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState
+from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
+from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.tables.rows import rows_by_group
 
 
@@ -36,7 +38,7 @@ class Flow:
     definition: Definition
     punctuator: Punctuator
     degrees: DegreePolicy = field(default_factory=FixedDegrees)
-    splitting: str | None = None
+    splitting: str | StrategyFactory | None = None
     """Who routes records to the tasks of the pane stage; ``None`` if partials are made where the records are."""
 
     @classmethod
@@ -45,7 +47,7 @@ class Flow:
         definition: Definition,
         punctuator: Punctuator,
         degrees: DegreePolicy | None = None,
-        splitting: str | None = None,
+        splitting: str | StrategyFactory | None = None,
     ) -> Flow:
         """With everything that the windows decide about waiting filled in."""
         punctuator = punctuator.for_panes(definition.window)
@@ -144,7 +146,8 @@ def step(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, sl
     held = stages.held(before.kept)
     panes, suspects = stages.panes(_frontier(flow, before.progress, held, now_us), plan, degrees.panes)
     decision = decide(flow.definition, flow.punctuator, before.progress, panes, suspects, held, before.judged, now_us)
-    stepped = _move(flow, before, replace(before, degrees=degrees), stages, panes, decision, now_us)
+    # Whoever routes says below what it has learned; what was learned before others took over would be out of date.
+    stepped = _move(flow, before, replace(before, degrees=degrees, routing=None), stages, panes, decision, now_us)
     if planner is None or plan is None:
         return stepped
     outcome = _outcome(flow.definition, stepped, now_us, slots)
@@ -158,7 +161,8 @@ def finish(
     """A step without a batch, which the clock decided: close and emit what has ended by it."""
     degrees = flow.degrees.choose(before.degrees)
     decision = _ended(flow, before, stages, ending, now_us)
-    stepped = _move(flow, before, replace(before, degrees=degrees), stages, PaneReport(), decision, now_us)
+    base = replace(before, degrees=degrees, routing=None)
+    stepped = _move(flow, before, base, stages, PaneReport(), decision, now_us)
     if flow.splitting is None or before.routing is None:
         return stepped
     planner = BatchPlanner(flow.splitting, degrees.panes or slots)

@@ -17,7 +17,7 @@ from skypane.kernels.segments import (
     segment_sum,
     segment_sum_pairs,
 )
-from skypane.kernels.skylines import skyline, skyline_groups
+from skypane.kernels.skylines import load_trees, skyline, skyline_groups
 from skypane.kernels.warming import warm
 from skypane.model.panes import NO_PANE
 
@@ -26,6 +26,7 @@ __all__ = [
     "combine_moments",
     "dominance_join",
     "kmax",
+    "load_trees",
     "merge",
     "segment_max",
     "segment_min",

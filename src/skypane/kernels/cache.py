@@ -6,11 +6,14 @@ closed to everybody else. It must be chosen before numba is imported for the fir
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -50,6 +53,20 @@ def use_private_cache() -> None:
     loaded = sys.modules.get("numba")
     if loaded is not None:  # somebody imported numba before us: it has read the environment already
         loaded.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
+
+
+@contextmanager
+def one_process_at_a_time() -> Iterator[None]:
+    """Around the compilation of a kernel: of Spark's many workers one compiles, the others wait and then load it."""
+    lock = None
+    with suppress(OSError):  # where there can be no lock, each compiles for itself
+        lock = os.open(Path(os.environ["NUMBA_CACHE_DIR"]) / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 use_private_cache()

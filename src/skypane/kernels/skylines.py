@@ -4,6 +4,9 @@ Small groups are tested pair by pair or block by block. Others are screened, ord
 growing batches: each batch is tested against the tree of the skyline so far, then against itself. A row
 never scores above a row that it dominates and batches never part equal scores, so an earlier batch is
 never revised.
+
+The kernel with trees takes many seconds to compile, or a quarter of one to load. A process that asks for a few small
+skylines does not wait for it: until that would have paid, groups of any size are tested block by block.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skypane.kernels.arrays import Floats, Indices, Mask, as_offsets, as_table
+from skypane.kernels.cache import one_process_at_a_time
 from skypane.kernels.screening import order_by_score, screen
 from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, lowest_bit, padded_width
 from skypane.kernels.trees import (
@@ -31,6 +35,10 @@ PAIRWISE = 6  # up to this many rows, comparing pairs beats filling a block
 FLAT = 400  # up to this many rows, comparing with all blocks beats screening and planting
 FIRST_BATCH = 4096  # rows
 GROWTH = 32  # a batch has at most this many rows per skyline row found so far
+PATIENCE = 1 << 25  # comparisons of a row with a block, some 0.2 s, that a process makes before it loads the trees
+
+_without_trees: dict[str, int] = {}  # by type of table, the comparisons made so far that trees would have saved
+_with_trees: set[str] = set()  # the types of tables for which the kernel with trees is loaded
 
 
 @numba.njit(cache=True, nogil=True)
@@ -49,7 +57,7 @@ def _keep_by_pairs(table: Floats, first: int, last: int, kept: Mask) -> None:
 def _keep_by_blocks(
     table: Floats, first: int, last: int, single: bool, blocks: Image, image: Image, kept: Mask
 ) -> None:
-    """Test every row against all blocks of 16; `blocks` and `image` have room for `FLAT` rows."""
+    """Test every row against all blocks of 16; `blocks` and `image` have room for the rows, in whole blocks."""
     attributes = table.shape[1]
     width = padded_width(attributes)
     size = width * LANES
@@ -149,6 +157,42 @@ def _keep_groups(table: Floats, offsets: Indices, single: bool, kept: Mask) -> N
             _keep_by_trees(table, first, last, single, kept)
 
 
+@numba.njit(cache=True, nogil=True)
+def _keep_groups_without_trees(table: Floats, offsets: Indices, single: bool, kept: Mask) -> None:
+    width, largest = padded_width(table.shape[1]), 0
+    for group in range(len(offsets) - 1):
+        largest = max(largest, offsets[group + 1] - offsets[group])
+    room = width * (largest + LANES)
+    blocks, image = np.zeros(room, dtype=np.float32), np.zeros(room, dtype=np.float32)
+    for group in range(len(offsets) - 1):
+        first, last = offsets[group], offsets[group + 1]
+        if last - first <= PAIRWISE:
+            _keep_by_pairs(table, first, last, kept)
+        else:
+            _keep_by_blocks(table, first, last, single, blocks, image, kept)
+
+
+def load_trees(dtype: npt.DTypeLike = np.float64) -> None:
+    """Compile the kernel with trees, or load it, for tables of this type; from now on it is used."""
+    kind = np.dtype(dtype)
+    with one_process_at_a_time():  # the others then find it in the cache
+        _keep_groups(np.zeros((1, 1), kind), np.array([0, 1]), kind == np.float32, np.zeros(1, np.bool_))
+    _with_trees.add(kind.name)
+
+
+def _worth_trees(table: Floats, offsets: Indices) -> bool:
+    """Whether the kernel with trees is there; loads it once more was spent on waiting than loading takes."""
+    kind = table.dtype.name
+    if kind not in _with_trees:
+        sizes = np.diff(offsets).astype(np.float64)
+        spent = _without_trees.get(kind, 0) + int((sizes[sizes > FLAT] ** 2).sum()) // LANES
+        if spent <= PATIENCE:
+            _without_trees[kind] = spent
+            return False
+        load_trees(table.dtype)
+    return True
+
+
 def skyline(values: npt.ArrayLike) -> Indices:
     """Indices, ascending, of the rows that no other row dominates; smaller is better everywhere.
 
@@ -166,8 +210,9 @@ def skyline_groups(values: npt.ArrayLike, offsets: npt.ArrayLike) -> Indices:
 
 def skyline_of_groups(table: Floats, offsets: Indices) -> Indices:
     """The same for a table and offsets that are known to be in order."""
-    if table.shape[1] == 0:  # without attributes all rows are equal
+    if not table.size:  # without attributes all rows are equal
         return np.arange(len(table), dtype=np.int64)
     kept = np.zeros(len(table), dtype=np.bool_)
-    _keep_groups(table, offsets, table.dtype == np.float32, kept)
+    keep = _keep_groups if _worth_trees(table, offsets) else _keep_groups_without_trees
+    keep(table, offsets, table.dtype == np.float32, kept)
     return np.flatnonzero(kept)

@@ -8,8 +8,8 @@ from skypane.kernels.dominance_counts import kmax
 from skypane.kernels.joins import dominance_join, merge
 from skypane.kernels.rankings import top_k_groups
 from skypane.kernels.segments import combine_moments, segment_moments, segment_sum, segment_sum_pairs
-from skypane.kernels.skylines import skyline, skyline_groups
-from skypane.kernels.sliding import warm_sliding
+from skypane.kernels.skylines import load_trees, skyline_groups
+from skypane.kernels.sliding import warm_bounds, warm_sliding
 
 
 def warm() -> None:
@@ -19,8 +19,8 @@ def warm() -> None:
     column = np.array([1.0, 2.0, 3.0])
     for dtype in (np.float64, np.float32):
         table = np.array([[1, 2], [2, 1], [2, 2]], dtype=dtype)
-        skyline(table)
-        skyline_groups(table, offsets)
+        skyline_groups(table, offsets)  # as a process does that has not loaded the trees yet
+        load_trees(dtype)
         merge(table, table)
         kmax(table, offsets)
         dominance_join(table, panes, table, 3)
@@ -29,3 +29,4 @@ def warm() -> None:
     segment_sum_pairs(hi, lo, np.array([0, 2]))
     combine_moments(*segment_moments(column, offsets), np.array([0, 2]))
     warm_sliding()
+    warm_bounds()

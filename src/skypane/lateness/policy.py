@@ -62,9 +62,14 @@ class Lateness(ABC):
     adapts = True
     """Whether the slack follows the records, and so may surprise."""
 
+    @property
+    def name(self) -> str:
+        """In explanations and tables; by default the class's name."""
+        return type(self).__name__
+
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
-        """For explanations; a policy may change over the life of a checkpoint."""
+        """Its options, for explanations; a policy may change over the life of a checkpoint."""
 
     @abstractmethod
     def initial(self) -> PolicyState:
@@ -84,8 +89,12 @@ class Lateness(ABC):
         return self
 
     def most_slack_us(self, panes: Panes) -> int | None:
-        """The most slack there can be. A pane that was over for longer is lost anyway, so its records teach nothing."""
-        return auto_slack_us(panes)
+        """The most slack there can be; ``None`` for no bound.
+
+        A pane that was over for longer is lost with any slack, so its records teach nothing.
+        """
+        del panes
+        return None
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,3 @@ class Ledger:
             "quarantined": dict(sorted(self.quarantined_by_reason.items())),
             "held": self.held,
         }
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, object]) -> Ledger:
-        """The inverse of :meth:`to_json`."""
-        reasons = body["quarantined"]
-        assert isinstance(reasons, Mapping)
-        by_reason = {str(k): int(v) for k, v in reasons.items()}
-        return cls(int(str(body["accepted"])), int(str(body["late"])), by_reason, int(str(body.get("held", 0))))

@@ -4,7 +4,7 @@ Every operation works on many groups at once: a table whose rows are sorted by g
 (:class:`~skypane.model.groups.Groups`). So a million rows of one key and one row of each of a million keys take the
 same few vectorised calls.
 
-The laws that every query must keep are executed by :mod:`skypane.testing.laws`.
+The laws that every query must keep are executed by :func:`skypane.testing.check_query`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow as pa
 from skypane.model.columns import PREFIX
 from skypane.model.errors import SchemaError
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
+from skypane.tables.take import take_rows
 
 Row = dict[str, Any]
 
@@ -33,7 +34,8 @@ class Expression(NamedTuple):
     """A column to compute from the records before they are lifted."""
 
     sql: str
-    as_double: bool = False
+    compared: bool = False
+    """Whether values are compared with each other: a type whose order workers do not know is refused then."""
 
 
 class Invalid(NamedTuple):
@@ -139,7 +141,7 @@ class Selection(Query):
         indices = self.select(rows, groups)
         if len(indices) == rows.num_rows:
             return Grouped(rows, groups)
-        return Grouped(rows.take(pa.array(indices)), groups.after_keeping(indices))
+        return Grouped(take_rows(rows, indices), groups.after_keeping(indices))
 
     def combine(self, partials: pa.Table, groups: Groups) -> Grouped:
         """A selection of a union of selections: the same operation again."""

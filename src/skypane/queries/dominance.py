@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from skypane import kernels
@@ -37,7 +36,7 @@ class DominanceQuery(Selection):
 
     def warm_up(self) -> None:
         """Compile the skyline kernel."""
-        kernels.skyline_groups(np.array([[1.0, 2.0], [2.0, 1.0]]), Groups.whole(2).offsets)
+        kernels.load_trees()
 
     def matrix(self, rows: pa.Table) -> Float64Array:
         """The numbers that decide dominance, smaller is better."""

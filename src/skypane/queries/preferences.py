@@ -96,6 +96,10 @@ def comparable(column: pa.ChunkedArray) -> Float64Array:
     values at hand is used: every comparison happens between rows of one table.
     """
     kind = column.type
+    if pa.types.is_date(kind):
+        column = column.cast(pa.int32())
+    elif pa.types.is_temporal(kind):
+        column = column.cast(pa.int64())
     if pa.types.is_floating(kind):
         return np.asarray(column.to_numpy(), dtype=np.float64)
     if pa.types.is_decimal(kind):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from skypane.model.groups import Groups
 from skypane.queries.base import Grouped, Query
 from skypane.tables.grouping import Order
+from skypane.tables.take import take_rows
 
 
 def lift(query: Query, table: pa.Table, order: Order, frame: Sequence[str]) -> Grouped:
@@ -30,15 +31,15 @@ def _reduce(
 ) -> Grouped:
     if (selection := query.selection) is not None:
         # Only what is compared is brought into order; payload columns are touched once, for the survivors.
-        chosen = selection.select(table.select(list(selection.inputs())).take(pa.array(order.rows)), order.groups)
-        return Grouped(table.take(pa.array(order.rows[chosen])), order.groups.after_keeping(chosen))
-    reduced = reduce(table.take(pa.array(order.rows)), order.groups)
-    return with_frame(reduced, table.select(list(frame)).take(pa.array(order.first_rows())))
+        chosen = selection.select(take_rows(table.select(list(selection.inputs())), order.rows), order.groups)
+        return Grouped(take_rows(table, order.rows[chosen]), order.groups.after_keeping(chosen))
+    reduced = reduce(take_rows(table, order.rows), order.groups)
+    return with_frame(reduced, take_rows(table.select(list(frame)), order.first_rows()))
 
 
 def with_frame(grouped: Grouped, representatives: pa.Table) -> Grouped:
     """Put each group's representative columns in front of its rows."""
-    frame = representatives.take(pa.array(grouped.groups.row_ids()))
+    frame = take_rows(representatives, grouped.groups.row_ids())
     body = grouped.table
     return Grouped(
         pa.table([*frame.columns, *body.columns], names=[*frame.column_names, *body.column_names]),

@@ -21,6 +21,7 @@ from skypane.model.groups import Groups
 from skypane.queries.base import Grouped, Row
 from skypane.queries.dominance import DominanceQuery, dominates
 from skypane.queries.preferences import Preferences
+from skypane.tables.take import take_rows
 
 KMAX = "kmax"
 
@@ -71,7 +72,7 @@ class TopDelta(DominanceQuery):
         order = np.lexsort(keys)
         rank = np.arange(len(order)) - groups.offsets[group_ids[order]]
         best = order[rank < self.delta]
-        table = partials.take(pa.array(best)).append_column(KMAX, pa.array(kmax[best], pa.int32()))
+        table = take_rows(partials, best).append_column(KMAX, pa.array(kmax[best], pa.int32()))
         return Grouped(table, Groups.from_sizes(np.minimum(groups.sizes, self.delta)))
 
     def reference(self, rows: Sequence[Row]) -> list[Row]:

@@ -27,7 +27,8 @@ class Adaptive(PaneStrategy):
         """Records that a shard may have before the pane goes on elsewhere."""
         return self._base_records
 
-    def _choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+    def choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+        """Fill the active shard, then turn to the least loaded worker."""
         limit = self.threshold
         owner = self._owners.get(pane)
         if owner is not None and shards[owner] + records <= limit:
@@ -57,7 +58,8 @@ class Adaptive(PaneStrategy):
         self._last_chosen = worker
         return worker
 
-    def _on_close(self, pane: int, shards: Mapping[int, int]) -> None:
+    def on_close(self, pane: int, shards: Mapping[int, int]) -> None:
+        """Remember how large its shards were."""
         self._owners.pop(pane, None)
         self._observe(shards)
         self._base_records = self._base.records
@@ -69,19 +71,23 @@ class Adaptive(PaneStrategy):
         """The threshold."""
         return {"threshold": self.threshold}
 
-    def to_json(self) -> dict[str, Any]:
-        """The state, with the owners of the active shards and the shards seen."""
+    def on_resize(self, before: int) -> None:
+        """Active shards go with their workers' records; the threshold stays."""
+        del before
+        self._owners = {pane: owner % self.degree for pane, owner in self._owners.items()}
+        self._last_chosen = min(self._last_chosen, self.degree - 1)
+
+    def memory(self) -> dict[str, Any]:
+        """The owners of the active shards and the shards seen."""
         return {
-            **super().to_json(),
             "owners": sorted(self._owners.items()),
             "last_chosen": self._last_chosen,
             "base": self._base.to_json(),
         }
 
-    def restore(self, body: Mapping[str, Any]) -> None:
+    def recall(self, memory: Mapping[str, Any]) -> None:
         """Continue with the same owners and the same threshold."""
-        super().restore(body)
-        self._owners = dict(body["owners"])
-        self._last_chosen = body["last_chosen"]
-        self._base.restore(body["base"])
+        self._owners = dict(memory["owners"])
+        self._last_chosen = memory["last_chosen"]
+        self._base.restore(memory["base"])
         self._base_records = self._base.records

@@ -66,12 +66,12 @@ class AdaptivePid(Adaptive):
         found = {} if gains is None else {"kp": gains.proportional, "ki": gains.integral, "kd": gains.derivative}
         return {**super().describe(), "alpha": self._alpha, **found}
 
-    def to_json(self) -> dict[str, Any]:
-        """The state, with alpha and the controller."""
-        return {**super().to_json(), "alpha": self._alpha, "controller": self._controller.to_json()}
+    def memory(self) -> dict[str, Any]:
+        """With alpha and the controller."""
+        return {**super().memory(), "alpha": self._alpha, "controller": self._controller.to_json()}
 
-    def restore(self, body: Mapping[str, Any]) -> None:
+    def recall(self, memory: Mapping[str, Any]) -> None:
         """Continue with the same alpha and controller."""
-        super().restore(body)
-        self._alpha = body["alpha"]
-        self._controller.restore(body["controller"])
+        super().recall(memory)
+        self._alpha = memory["alpha"]
+        self._controller.restore(memory["controller"])

@@ -5,15 +5,21 @@ The engine calls, in any interleaving of panes:
 * ``route`` for records of an open pane: the answer says how many of them go to which worker;
 * ``punctuate`` once for every pane, in order, also for panes without records: it closes the pane and counts its shards,
   so that the window stage knows when the pane is complete;
-* ``feedback`` at the end of every sampling period. What is measured changes later decisions only.
+* ``feedback`` at the end of every sampling period. What is measured changes later decisions only;
+* ``resize`` when there are more workers, or fewer. What was learned stays.
 
 A **shard** is what one worker gets of one pane. A streaming engine calls ``route`` for single arrivals; a micro-batch
 engine calls it with the records it expects of each pane, and turns the allocations into shares. Strategies are
 deterministic and their state is plain data (``to_json``, ``restore``): it can be part of a checkpoint.
+
+A strategy of your own derives from :class:`PaneStrategy` and says where records go (``choose``). If it remembers
+anything, it says what (``memory``, ``recall``) and what becomes of it with another degree (``on_resize``). The laws
+that every strategy must keep are executed by :func:`skypane.testing.check_pane_strategy`.
 """
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -66,13 +72,41 @@ class PaneStrategy(ABC):
     """Counts shards; a subclass decides where records go."""
 
     name: ClassVar[str]
+    """In checkpoints and explanations."""
 
     def __init__(self, degree: int) -> None:
-        if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MAX_DEGREE:
-            raise OptionError(f"degree={degree!r} must be a whole number from 1 to {MAX_DEGREE}.")
+        check_degree(degree)
         self.degree = degree
         self._shards: dict[int, dict[int, int]] = {}
         self._closed_before: int | None = None
+
+    @abstractmethod
+    def choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+        """Distribute ``records``, at least one, of a pane whose shards so far are given, by worker."""
+
+    def feedback(self, measurement: Measurement) -> None:
+        """Learn from one sampling period; by default nothing."""
+        del measurement
+
+    def on_close(self, pane: int, shards: Mapping[int, int]) -> None:  # noqa: B027 - most need not know
+        """Forget or learn from a pane that is closed."""
+
+    def on_resize(self, before: int) -> None:  # noqa: B027 - most need not know
+        """Adapt what is remembered: there were ``before`` workers, there are ``self.degree``.
+
+        Shards of workers that are gone belong to worker ``worker % self.degree`` now.
+        """
+
+    def memory(self) -> Mapping[str, Any]:
+        """What it remembers beside the shards, in a form that survives JSON."""
+        return {}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:  # noqa: B027 - most remember nothing
+        """Continue with what :meth:`memory` said."""
+
+    def describe(self) -> dict[str, float]:
+        """What the strategy is doing now, for tables and plots."""
+        return {}
 
     def route(self, pane: int, records: int, queues: Queues) -> list[Allocation]:
         """Where ``records`` more records of an open pane go; the allocations add up to ``records``."""
@@ -81,7 +115,7 @@ class PaneStrategy(ABC):
         if records <= 0:
             return []
         shards = self._shards.setdefault(pane, {})
-        allocations = self._choose(pane, records, shards, queues)
+        allocations = self.choose(pane, records, shards, queues)
         for worker, count in allocations:
             shards[worker] = shards.get(worker, 0) + count
         return allocations
@@ -92,32 +126,79 @@ class PaneStrategy(ABC):
             raise ValueError(f"pane {pane} is closed already")
         self._closed_before = pane + 1
         shards = self._shards.pop(pane, None) or {pane % self.degree: 0}
-        self._on_close(pane, shards)
+        self.on_close(pane, shards)
         return ClosedPane(pane, shards)
 
-    def feedback(self, measurement: Measurement) -> None:
-        """Learn from one sampling period; by default nothing."""
-        del measurement
+    def punctuate_before(self, first_open_pane: int) -> None:
+        """Punctuate the panes before it that have records, and the last one: of the others there may be millions."""
+        if self._closed_before is not None and first_open_pane <= self._closed_before:
+            return
+        for pane in sorted(self._shards):
+            if pane < first_open_pane - 1:
+                self.punctuate(pane)
+        self.punctuate(first_open_pane - 1)
 
-    @abstractmethod
-    def _choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
-        """Distribute records of a pane whose shards so far are given."""
+    def resize(self, degree: int) -> None:
+        """Go on with another number of workers; shards of those that are gone are handed over to the others."""
+        check_degree(degree)
+        if degree == self.degree:
+            return
+        before, self.degree = self.degree, degree
+        for pane, shards in self._shards.items():
+            handed_over: dict[int, int] = {}
+            for worker, records in sorted(shards.items()):
+                handed_over[worker % degree] = handed_over.get(worker % degree, 0) + records
+            self._shards[pane] = handed_over
+        self.on_resize(before)
 
-    def _on_close(self, pane: int, shards: Mapping[int, int]) -> None:  # noqa: B027 - most need not know
-        """Forget or learn from a pane that is closed."""
+    @property
+    def open_shards(self) -> Mapping[int, Mapping[int, int]]:
+        """Records by worker, of every open pane that has any."""
+        return self._shards
 
-    def describe(self) -> dict[str, float]:
-        """What the strategy is doing now, for tables and plots."""
-        return {}
+    @property
+    def closed_before(self) -> int | None:
+        """The panes before it are closed; ``None`` if none is."""
+        return self._closed_before
+
+    def replace_shards(self, shards: Mapping[int, Mapping[int, int]]) -> None:
+        """Believe that these are the open shards: for engines that plan, and see afterwards what came.
+
+        A worker that was given a shard stays in it, be it empty: the strategy may go on with it. Closed panes stay
+        closed.
+        """
+        self._shards = {
+            pane: dict.fromkeys(self._shards.get(pane, {}), 0) | dict(shards.get(pane, {}))
+            for pane in sorted({*self._shards, *shards})
+            if self._closed_before is None or pane >= self._closed_before
+        }
+
+    def copy(self) -> PaneStrategy:
+        """Another one in the same state, to try something out."""
+        return copy.deepcopy(self)
 
     def to_json(self) -> dict[str, Any]:
         """The whole state, in a form that survives JSON."""
         shards = [[pane, sorted(shards.items())] for pane, shards in sorted(self._shards.items())]
-        return {"name": self.name, "degree": self.degree, "shards": shards, "closed_before": self._closed_before}
+        frame = {"name": self.name, "degree": self.degree, "shards": shards, "closed_before": self._closed_before}
+        return {**self.memory(), **frame}
+
+    def understands(self, body: Mapping[str, Any]) -> bool:
+        """Whether this is the state of a strategy of the same name."""
+        return bool(body["name"] == self.name)
 
     def restore(self, body: Mapping[str, Any]) -> None:
-        """Continue from :meth:`to_json` of a strategy of the same name and degree."""
-        if (body["name"], body["degree"]) != (self.name, self.degree):
-            raise OptionError(f"state of {body['name']} with degree {body['degree']} does not fit {self.name}.")
+        """Continue from :meth:`to_json` of a strategy of the same name; with another degree, as after a resize."""
+        if not self.understands(body):
+            raise OptionError(f"state of the pane strategy {body['name']} does not fit {self.name}.")
+        degree, self.degree = self.degree, body["degree"]
         self._shards = {pane: dict(shards) for pane, shards in body["shards"]}
         self._closed_before = body["closed_before"]
+        self.recall(body)
+        self.resize(degree)
+
+
+def check_degree(degree: int, option: str = "degree") -> None:
+    """Refuse what cannot be meant, by the name of the option."""
+    if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MAX_DEGREE:
+        raise OptionError(f"{option}={degree!r} must be a whole number from 1 to {MAX_DEGREE}.")

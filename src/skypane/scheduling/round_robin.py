@@ -13,7 +13,8 @@ class PaneRoundRobin(PaneStrategy):
 
     name = "pane_rr"
 
-    def _choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+    def choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+        """All to the pane's worker."""
         del shards, queues
         return [Allocation(pane % self.degree, records)]
 
@@ -27,20 +28,25 @@ class TupleRoundRobin(PaneStrategy):
         super().__init__(degree)
         self._next = 0
 
-    def _choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+    def choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+        """Go on with the worker whose turn it is."""
         del pane, shards, queues
         allocations = dealt(records, range(self._next, self._next + self.degree), self.degree)
         self._next = (self._next + records) % self.degree
         return allocations
 
-    def to_json(self) -> dict[str, Any]:
-        """The state, with whose turn it is."""
-        return {**super().to_json(), "next": self._next}
+    def on_resize(self, before: int) -> None:
+        """The turn goes on where it was."""
+        del before
+        self._next %= self.degree
 
-    def restore(self, body: Mapping[str, Any]) -> None:
+    def memory(self) -> dict[str, Any]:
+        """Whose turn it is."""
+        return {"next": self._next}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
         """Continue with whose turn it is."""
-        super().restore(body)
-        self._next = body["next"]
+        self._next = memory["next"]
 
 
 def dealt(records: int, turns: range | list[int], degree: int) -> list[Allocation]:

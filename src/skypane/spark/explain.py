@@ -20,7 +20,7 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
     window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
     what = ", ".join(f"{name}={value}" for name, value in definition.query.describe().items() if name != "type")
     key = ", ".join(definition.keys) or "none (one answer per window)"
-    wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items() if name != "policy")
+    wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
     settings = options.settings
     inline = f"{settings.inline_rows:,}"
     in_order = definition.processing == "in_order"
@@ -29,7 +29,7 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"query         {definition.query.kind}: {what}",
         f"windows       by {definition.time}, {window.explain()}",
         f"key           {key}",
-        f"lateness      {policy.describe()['policy']}: {wait}",
+        f"lateness      {policy.name}: {wait}",
         f"times         {guard.describe()}",
         *_explain_lateness(definition, options),
         f"pace          {_pace(options)}",

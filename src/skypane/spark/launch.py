@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
-from skypane.flow.late.judge import warm_judge
+from skypane.flow.late.reach import warm_reach
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
 from skypane.flow.step import Flow
 from skypane.flow.windows.slide.choice import slide_for
@@ -27,10 +27,13 @@ from skypane.spark.explain import explain
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
-from skypane.spark.query import RunningQuery, readable
+from skypane.spark.query import QueryRun, RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
-from skypane.spark.sinks.parquet import ParquetSink
-from skypane.spark.store.checkpoint import Checkpoint, local_path
+from skypane.spark.sinks.base import Continuation
+from skypane.spark.sinks.places import check_apart
+from skypane.spark.store.checkpoint import Checkpoint
+from skypane.spark.store.folders import local_path
+from skypane.spark.workers import check_workers
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,11 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     """Check the query against the records, open checkpoint and sinks, start."""
     checked = check_query(df, definition, options)
     prepared, records, definition = checked.prepared, checked.records, checked.definition
+    check_workers(df.sparkSession)
     definition.query.warm_up()
     slide_for(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:
-        warm_judge()
+        warm_reach()
 
     temporary = None
     if options.checkpoint is None:
@@ -100,29 +104,29 @@ def _start(
     manifest = checkpoint.open(_fingerprint(definition, records), flow.start())
     spark = prepared.sparkSession
     outputs = _outputs(definition, options, records, arrow_schema(prepared))
-    for output in outputs:
-        output.sink.continue_from(manifest.step)
-        output.sink.identify(definition.keys)
-        output.sink.open(spark, output.schema)
+    known_as = None if temporary else str(checkpoint.folder)
+    origin = Continuation(
+        checkpoint.query_id, manifest.step, definition.keys, checkpoint=known_as, born=checkpoint.born
+    )
+    _open_sinks(spark, outputs, checkpoint, origin)
     driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings)
     idle_us = None if options.trigger is None else options.idle_timeout_us
-    query = RunningQuery(
+    run = QueryRun(
         driver,
         checkpoint,
-        explain(definition, options),
         ending=options.ending if options.trigger is None else None,
         idle_timeout_s=None if idle_us is None else idle_us / 1e6,
         temporary=temporary,
     )
     driver.resume()
-    writer = prepared.writeStream.foreachBatch(query.on_batch).option("checkpointLocation", str(checkpoint.spark))
+    writer = prepared.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", str(checkpoint.spark))
     if options.trigger is None:
         writer = writer.trigger(availableNow=True)
     else:
         pace_ms = parse_duration_us(options.trigger, "trigger", zero_ok=True) // 1_000
         writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
-    query.begin((writer.queryName(options.name) if options.name else writer).start())
-    return query
+    run.begin((writer.queryName(options.name) if options.name else writer).start())
+    return RunningQuery(run, explain(definition, options))
 
 
 def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:
@@ -135,16 +139,30 @@ def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema,
     )
 
 
+def _open_sinks(spark: SparkSession, outputs: Outputs, checkpoint: Checkpoint, continuation: Continuation) -> None:
+    """Tell each sink whose rows it will get; then the checkpoint is the query's, as nothing can be refused any more."""
+    places = {}
+    for output in outputs:
+        name, place = output.option, output.sink.place()
+        if place is not None:
+            places[name] = str(place)
+        returns = place is not None and checkpoint.places.get(name) == str(place)
+        output.sink.open(spark, output.schema, replace(continuation, output=name, returns=returns))
+        checkpoint.when_closed(output.sink.close)
+    checkpoint.claim(places)
+
+
 def _check_places(options: LaunchOptions) -> None:
-    """Sinks name their files by step, so that two in one folder would overwrite each other."""
-    taken: dict[Path, str] = {}
+    """Refuse places that would be written to twice, or whose readers would find what is not theirs."""
+    taken: dict[str, Path | str] = {}
+    if options.checkpoint is not None:
+        taken["checkpoint"] = local_path(options.checkpoint, "checkpoint")
     for name, sink in (("sink", options.sink), ("late", options.late), ("quarantine", options.quarantine)):
-        if isinstance(sink, ParquetSink):
-            if sink.path in taken:
-                raise OptionError(
-                    f"{taken[sink.path]} and {name} write to the same folder {sink.path}. Give each its own."
-                )
-            taken[sink.path] = name
+        if sink is None or (place := sink.place()) is None:
+            continue
+        for other, its_place in taken.items():
+            check_apart(other, its_place, name, place)
+        taken[name] = place
 
 
 def _check_added_names(definition: Definition, names: Sequence[str], options: LaunchOptions) -> None:

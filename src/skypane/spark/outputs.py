@@ -21,6 +21,11 @@ class Output:
     sink: Sink
     schema: pa.Schema
 
+    @property
+    def option(self) -> str:
+        """How the user names the sink."""
+        return "sink" if self.name == "results" else self.name
+
     def publish(self, spark: SparkSession, step: int, rows: Sequence[Written]) -> None:
         """Make the rows of a step visible."""
         self.sink.publish(step, StepRows(spark, self.schema, rows))

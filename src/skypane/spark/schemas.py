@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType, StructType
 
 from skypane.model.errors import SchemaError
 
@@ -25,7 +26,22 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
         if name.lower() in seen:
             raise SchemaError(f"Column {name!r} is there twice. Rename one of them.")
         seen.add(name.lower())
+    for field in df.schema.fields:
+        if not has_arrow_type(field.dataType):
+            raise SchemaError(
+                f"Column {field.name!r} has type {field.dataType.simpleString()}, which Spark cannot hand to Python. "
+                "Cast it to a number or a string, or drop it."
+            )
     return to_arrow_schema(df.schema, timezone=session_zone(df.sparkSession))
+
+
+def has_arrow_type(kind: DataType) -> bool:
+    """Whether Spark can hand values of the type to Python workers; it cannot with year-month intervals."""
+    try:
+        to_arrow_type(kind, timezone="UTC")
+    except PySparkTypeError:
+        return False
+    return True
 
 
 def spark_schema(schema: pa.Schema) -> StructType:

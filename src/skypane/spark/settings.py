@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skypane.scheduling.degrees import Degrees
+from skypane.scheduling.pane_strategies import StrategyFactory, strategy_name
 from skypane.scheduling.ranges import PIECES_PER_WORKER, WindowScheduling
 
 
@@ -17,7 +18,7 @@ class Settings:
     """A window stage with no more rows than this runs in the driver: a Spark job would cost more than it saves."""
     slots: int
     """How many tasks Spark runs at a time."""
-    splitting: str | None = None
+    splitting: str | StrategyFactory | None = None
     """Who routes records to the tasks of the pane stage; nobody if partials are made where the records are."""
     window_scheduling: WindowScheduling = "ranges"
 
@@ -27,7 +28,7 @@ class Settings:
         most = self.degrees.panes
         if self.splitting is None:
             return f"one task per source partition, at most {most or 'as many as Spark can run at a time'}"
-        return f"{most or self.slots} tasks, routed by {self.splitting}"
+        return f"{most or self.slots} tasks, routed by {strategy_name(self.splitting)}"
 
     @property
     def most_window_tasks(self) -> int:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from skypane.model.columns import GROUP, PREFIX
 from skypane.model.groups import BoolArray
+from skypane.tables.take import take_rows
 
 
 def keep_rows(rows: pa.Table, mask: BoolArray) -> pa.Table:
@@ -26,7 +27,7 @@ def sorted_by_group(table: pa.Table) -> pa.Table:
     groups = table.column(GROUP).to_numpy()
     if (groups[1:] >= groups[:-1]).all():
         return table
-    return table.take(pa.array(np.argsort(groups, kind="stable")))
+    return take_rows(table, np.argsort(groups, kind="stable"))
 
 
 def rows_by_group(table: pa.Table | None) -> dict[int, int]:

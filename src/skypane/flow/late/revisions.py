@@ -9,19 +9,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.flow.definition import Definition
+from skypane.flow.late.reach import reach
+from skypane.flow.late.window_answers import KeyWindows, WindowAnswers
 from skypane.flow.windows.slide.base import Fired
-from skypane.flow.windows.slide.recompute import RecomputeSlide
-from skypane.model.columns import GROUP, PANE, PREFIX
+from skypane.model.columns import GROUP, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
-from skypane.model.panes import Span
 from skypane.queries.base import Grouped
-from skypane.queries.reduce import combine
-from skypane.tables.grouping import key_codes, sort_by
+from skypane.tables.grouping import key_codes
+from skypane.tables.take import take_rows
 
 WINDOW_ID = f"{PREFIX}window"
 NUMBER = f"{PREFIX}revision"
 _ROW = f"{PREFIX}row"
-_FAR = 2**62
 
 
 @dataclass(frozen=True)
@@ -46,73 +45,61 @@ def revise(
 
     ``history`` has the rows of all sealed panes that share a window with an amended row, ``log`` all earlier revisions.
     """
-    window, panes = definition.window, amended.column(PANE).to_numpy()
-    first = int(window.first_window(panes).min())
-    end = min(fired_before, int(window.last_window(panes).max()) + 1)
-    if first >= end:
+    rows, is_new = _concerned(definition, amended, history)
+    windows = WindowAnswers(definition, rows)
+    # The answer of a window that keeps none of the new rows is what it was.
+    asked = windows.touched(reach(definition, rows, is_new), fired_before)
+    if not len(asked.window):
         return None
-    span = Span(first, end, sealed_before=_FAR, joined_before=_FAR)
-    rows, before = _with_numbers(definition, amended, history)
-    new = _answers(definition, rows, span)
-    old = _answers(definition, before, span)
-    if new is None:
-        return None
-    changed = _differs(definition, rows, new, old)
+    new = windows.answers(asked, np.ones(rows.num_rows, dtype=np.bool_))
+    changed = _shows(new, amended.num_rows)
+    unsure = ~changed & (new.groups.sizes > 0)
+    if unsure.any():
+        old = windows.answers(KeyWindows(asked.key[unsure], asked.window[unsure]), ~is_new)
+        changed[unsure] = _differs(definition, rows, _some(new, unsure), old)
     if not changed.any():
         return None
-    chosen = _keep(new, changed)
+    chosen = Fired(asked.window[changed], _some(new, changed))
     numbers = _next_numbers(definition, chosen, log)
     return Revised(chosen, numbers, _log_of(definition, chosen, numbers, amended))
 
 
-def _with_numbers(definition: Definition, amended: pa.Table, history: pa.Table | None) -> tuple[pa.Table, pa.Table]:
-    """All rows of the amended keys, and those of them that were there before; each with a number of its own."""
+def _concerned(definition: Definition, amended: pa.Table, history: pa.Table | None) -> tuple[pa.Table, BoolArray]:
+    """All rows of the amended keys, each with a number of its own, and which of them are new."""
     history = amended.slice(0, 0) if history is None else history.select(amended.column_names)
     table = pa.concat_tables([amended, history])
     number = np.arange(table.num_rows)
     codes = key_codes(table, definition.keys)
     concerned = np.isin(codes, codes[: amended.num_rows])
-    table = table.append_column(_ROW, pa.array(number))
-    return table.filter(pa.array(concerned)), table.filter(pa.array(concerned & (number >= amended.num_rows)))
+    table = table.append_column(_ROW, pa.array(number)).filter(pa.array(concerned))
+    return table, number[concerned] < amended.num_rows
 
 
-def _answers(definition: Definition, rows: pa.Table, span: Span) -> Fired | None:
-    """The answers of all windows of the span."""
-    if not rows.num_rows:
-        return None
-    order = sort_by(key_codes(rows, definition.keys), rows.column(PANE).to_numpy())
-    panes = combine(definition.query, rows, order, definition.frame)
-    fired = list(RecomputeSlide(definition).fire(panes, span, span.end)[0])
-    if not fired:
-        return None
-    sizes = np.concatenate([part.answer.groups.sizes for part in fired])
-    answer = Grouped(pa.concat_tables([part.answer.table for part in fired]), Groups.from_sizes(sizes))
-    return _keep(Fired(np.concatenate([part.window_ids for part in fired]), answer), sizes > 0)
-
-
-def _keep(fired: Fired, wanted: BoolArray) -> Fired:
+def _some(answer: Grouped, wanted: BoolArray) -> Grouped:
     """Some of the groups."""
-    table, groups = fired.answer
-    kept = table.filter(pa.array(np.repeat(wanted, groups.sizes)))
-    return Fired(fired.window_ids[wanted], Grouped(kept, Groups.from_sizes(groups.sizes[wanted])))
+    table, groups = answer
+    return Grouped(table.filter(pa.array(np.repeat(wanted, groups.sizes))), Groups.from_sizes(groups.sizes[wanted]))
 
 
-def _differs(definition: Definition, inputs: pa.Table, new: Fired, old: Fired | None) -> BoolArray:
-    """Which of the new answers differ from the old answer of the same key and window."""
-    if old is None:
-        return np.ones(len(new.window_ids), dtype=np.bool_)
-    new_codes, old_codes = _codes(definition, _leads(new), new.window_ids, _leads(old), old.window_ids)
-    by_code = np.argsort(old_codes)
-    place = by_code[np.minimum(np.searchsorted(old_codes, new_codes, sorter=by_code), len(old_codes) - 1)]
-    sizes = new.answer.groups.sizes
-    same = (old_codes[place] == new_codes) & (old.answer.groups.sizes[place] == sizes)
-    left = _rows_of(new.answer, np.flatnonzero(same))
-    right = _rows_of(old.answer, place[same])
-    equal = np.ones(left.num_rows, dtype=np.bool_)
-    for name in _telling_columns(definition, left, inputs):
-        equal &= _equal(left.column(name), right.column(name))
-    if same.any():
-        same[same] = np.logical_and.reduceat(equal, Groups.from_sizes(sizes[same]).offsets[:-1])
+def _shows(new: Grouped, amended: int) -> BoolArray:
+    """Which answers have a new record: no need to know what they were before."""
+    shows = np.zeros(len(new.groups), dtype=np.bool_)
+    if _ROW in new.table.column_names:
+        shows[new.groups.row_ids()[new.table.column(_ROW).to_numpy() < amended]] = True
+    return shows
+
+
+def _differs(definition: Definition, inputs: pa.Table, new: Grouped, old: Grouped) -> BoolArray:
+    """Which of the new answers, none of them empty, differ from the old answer of the same key and window."""
+    sizes = new.groups.sizes
+    same = sizes == old.groups.sizes
+    compared = np.flatnonzero(same)
+    if len(compared):
+        left, right = _rows_of(new, compared), _rows_of(old, compared)
+        equal = np.ones(left.num_rows, dtype=np.bool_)
+        for name in _telling_columns(definition, left, inputs):
+            equal &= _equal(left.column(name), right.column(name))
+        same[compared] = np.logical_and.reduceat(equal, Groups.from_sizes(sizes[compared]).offsets[:-1])
     differs: BoolArray = ~same
     return differs
 
@@ -133,7 +120,7 @@ def _rows_of(answer: Grouped, groups: Int64Array) -> pa.Table:
     if _ROW in table.column_names:
         group = np.repeat(np.arange(len(groups)), sizes)
         rows = rows[np.lexsort((table.column(_ROW).to_numpy()[rows], group))]
-    return table.take(pa.array(rows))
+    return take_rows(table, rows)
 
 
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> BoolArray:
@@ -148,7 +135,7 @@ def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> BoolArray:
 
 def _leads(fired: Fired) -> pa.Table:
     """One row of each group."""
-    return fired.answer.table.take(pa.array(fired.answer.groups.offsets[:-1]))
+    return take_rows(fired.answer.table, fired.answer.groups.offsets[:-1])
 
 
 def _codes(

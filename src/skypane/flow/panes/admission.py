@@ -16,13 +16,14 @@ from skypane.lateness.progress import Progress
 from skypane.model.columns import PANE
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.tables.rows import keep_rows, without_internal
-from skypane.tables.times import times_us
+from skypane.tables.times import out_of_range, times_us
 
 REASON = "reason"
 DELAY = "delay"
 PUNCTUATION = "punctuation"
 HARMFUL = "harmful"
 NULL_TIME_REASON = "null time"
+TIME_RANGE_REASON = "time out of range"
 
 _DENSE_PANES = 1 << 16
 """Fewer panes than this are counted in a plain array, which is several times faster than sorting."""
@@ -112,6 +113,8 @@ class Admission:
         reasons: list[tuple[BoolArray, str]] = []
         if rows.column(self._definition.time).null_count:
             reasons.append((np.asarray(pc.is_null(rows.column(self._definition.time)).to_numpy()), NULL_TIME_REASON))
+        if (far := out_of_range(rows.column(self._definition.time))) is not None:
+            reasons.append((far, TIME_RANGE_REASON))
         reasons += [(i.mask, i.reason) for i in self._definition.query.invalid(rows) if i.mask.any()]
         if not reasons:
             return rows, rows.slice(0, 0)

@@ -16,6 +16,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.panes.worker import lift_rows
 from skypane.model.columns import PANE
 from skypane.tables.rows import sorted_by_group
+from skypane.tables.take import take_rows
 from skypane.tables.times import times_us
 
 
@@ -42,5 +43,5 @@ def release(
     partials = None
     if table.num_rows:
         in_order = np.argsort(times_us(table.column(definition.time)), kind="stable")
-        partials = sorted_by_group(lift_rows(definition, table.take(pa.array(in_order))))
+        partials = sorted_by_group(lift_rows(definition, take_rows(table, in_order)))
     return Released(partials, sorted_by_group(held) if held.num_rows else None)

@@ -14,6 +14,7 @@ from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine
 from skypane.tables.grouping import Order, key_codes, sort_by
 from skypane.tables.ranges import ranges
+from skypane.tables.take import take_rows
 
 
 def merge_panes(definition: Definition, parts: Sequence[pa.Table]) -> Grouped:
@@ -24,13 +25,13 @@ def merge_panes(definition: Definition, parts: Sequence[pa.Table]) -> Grouped:
     starts, sizes = order.groups.offsets[:-1], order.groups.sizes
     mixed = np.minimum.reduceat(source, starts) != np.maximum.reduceat(source, starts)
     if not mixed.any():
-        return Grouped(table.take(pa.array(order.rows)), order.groups)
+        return Grouped(take_rows(table, order.rows), order.groups)
     row_mixed = np.repeat(mixed, sizes)
     several = Order(order.rows[row_mixed], Groups.from_sizes(sizes[mixed]))
     fresh = combine(definition.query, table, several, definition.frame)
     if mixed.all():
         return fresh
-    kept = Grouped(table.take(pa.array(order.rows[~row_mixed])), Groups.from_sizes(sizes[~mixed]))
+    kept = Grouped(take_rows(table, order.rows[~row_mixed]), Groups.from_sizes(sizes[~mixed]))
     return _interleave(kept, fresh, mixed)
 
 
@@ -40,4 +41,4 @@ def _interleave(kept: Grouped, fresh: Grouped, is_fresh: BoolArray) -> Grouped:
     starts[~is_fresh], sizes[~is_fresh] = kept.groups.offsets[:-1], kept.groups.sizes
     starts[is_fresh], sizes[is_fresh] = fresh.groups.offsets[:-1] + kept.groups.rows, fresh.groups.sizes
     both = pa.concat_tables([kept.table, fresh.table])
-    return Grouped(both.take(pa.array(ranges(starts, sizes))), Groups.from_sizes(sizes))
+    return Grouped(take_rows(both, ranges(starts, sizes)), Groups.from_sizes(sizes))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skypane.lateness.policies.controlled import ControlledSlack
@@ -13,10 +12,8 @@ from skypane.lateness.policy import Observation
 class DropRatio(ControlledSlack):
     """``DropRatio(0.01)``: wait just so long that one record in a hundred is late."""
 
+    name = "drop ratio"
+
     def losses(self, seen: Observation) -> float:
         """Every late record."""
         return seen.late
-
-    def describe(self) -> Mapping[str, object]:
-        """The target and the bounds of the slack."""
-        return {"policy": "drop ratio", **super().describe()}

@@ -14,6 +14,8 @@ from skypane.model.panes import Panes
 class FixedDelay(Lateness):
     """Leave a constant slack: right when the disorder is known and does not change."""
 
+    name = "fixed delay"
+
     delay: Duration
 
     adapts = False
@@ -23,7 +25,7 @@ class FixedDelay(Lateness):
 
     def describe(self) -> Mapping[str, object]:
         """The delay."""
-        return {"policy": "fixed delay", "delay": format_duration_us(self.slack_us({}))}
+        return {"delay": format_duration_us(self.slack_us({}))}
 
     def initial(self) -> PolicyState:
         """Nothing to remember."""

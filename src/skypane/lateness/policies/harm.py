@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,6 +22,7 @@ class Harm(ControlledSlack):
     matters.
     """
 
+    name = "harm"
     needs_harm = True
     most_late: ClassVar[float] = 0.5
 
@@ -46,7 +46,3 @@ class Harm(ControlledSlack):
             "late": float(state.get("late", 0.0)) * fade + seen.judged.late,
             "harmful": float(state.get("harmful", 0.0)) * fade + seen.judged.harmful,
         }
-
-    def describe(self) -> Mapping[str, object]:
-        """The target and the bounds of the slack."""
-        return {"policy": "harm", **super().describe()}

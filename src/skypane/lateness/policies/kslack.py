@@ -23,6 +23,8 @@ class KSlack(Lateness):
     for no bound). A delay beyond the bound is not learned: such a record would be late with any slack that is allowed.
     """
 
+    name = "K-slack"
+
     initial_slack: Duration = "0 seconds"
     max_slack: Duration | None = AUTO
     memory: Duration | None = None
@@ -41,7 +43,6 @@ class KSlack(Lateness):
     def describe(self) -> Mapping[str, object]:
         """The bounds of the slack."""
         return {
-            "policy": "K-slack",
             **self._bounds.describe(),
             **({} if self._memory_us is None else {"memory": format_duration_us(self._memory_us)}),
         }

@@ -35,7 +35,8 @@ class Combine(PaneStrategy):
         """How many workers may hold a shard of a pane that opens now."""
         return max(1, min(self.degree, round(self._share * self.degree)))
 
-    def _choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+    def choose(self, pane: int, records: int, shards: Mapping[int, int], queues: Queues) -> list[Allocation]:
+        """Deal out to the pane's holders, chosen when it opens."""
         del shards
         holders = self._holders.get(pane)
         if holders is None:
@@ -58,7 +59,8 @@ class Combine(PaneStrategy):
         self._share *= math.exp(-self._controller.adjust(measurement, blocked))
         self._share = max(1.0 / self.degree, min(1.0, self._share))
 
-    def _on_close(self, pane: int, shards: Mapping[int, int]) -> None:
+    def on_close(self, pane: int, shards: Mapping[int, int]) -> None:
+        """Forget its holders."""
         del shards
         self._holders.pop(pane, None)
         self._turns.pop(pane, None)
@@ -67,10 +69,19 @@ class Combine(PaneStrategy):
         """The spread."""
         return {"spread": float(self.spread)}
 
-    def to_json(self) -> dict[str, Any]:
-        """The state, with the spread and the holders of the open panes."""
+    def on_resize(self, before: int) -> None:
+        """As many shards of a pane as before, as far as there are workers; open panes keep the holders they have."""
+        self._share = max(1.0 / self.degree, min(1.0, self._share * before / self.degree))
+        self._holders = {
+            pane: list(dict.fromkeys(worker % self.degree for worker in workers))
+            for pane, workers in self._holders.items()
+        }
+        self._turns = {pane: turn % len(self._holders[pane]) for pane, turn in self._turns.items()}
+        self._last_chosen = min(self._last_chosen, self.degree - 1)
+
+    def memory(self) -> dict[str, Any]:
+        """The spread and the holders of the open panes."""
         return {
-            **super().to_json(),
             "share": self._share,
             "holders": sorted(self._holders.items()),
             "turns": sorted(self._turns.items()),
@@ -78,11 +89,10 @@ class Combine(PaneStrategy):
             "controller": self._controller.to_json(),
         }
 
-    def restore(self, body: Mapping[str, Any]) -> None:
+    def recall(self, memory: Mapping[str, Any]) -> None:
         """Continue with the same spread and holders."""
-        super().restore(body)
-        self._share = body["share"]
-        self._holders = {pane: list(workers) for pane, workers in body["holders"]}
-        self._turns = dict(body["turns"])
-        self._last_chosen = body["last_chosen"]
-        self._controller.restore(body["controller"])
+        self._share = memory["share"]
+        self._holders = {pane: list(workers) for pane, workers in memory["holders"]}
+        self._turns = dict(memory["turns"])
+        self._last_chosen = memory["last_chosen"]
+        self._controller.restore(memory["controller"])

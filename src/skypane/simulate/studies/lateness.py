@@ -159,9 +159,8 @@ def run_policy(
 
 
 def _name(policy: Lateness) -> str:
-    described = dict(policy.describe())
-    known = {key: str(described[key]) for key in ("policy", "target", "delay") if key in described}
-    return " ".join(known.values())
+    described = policy.describe()
+    return " ".join([policy.name, *(str(described[key]) for key in ("target", "delay") if key in described)])
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.spark.schemas import spark_schema
 from skypane.spark.store.files import map_table
+from skypane.spark.store.migrations import FORMAT_VERSION
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
 
 _LOCAL_ROWS = 20_000
@@ -49,23 +52,49 @@ class StepRows:
         return self._spark.range(0, len(paths), 1, len(paths)).mapInArrow(read, spark_schema(self.schema))
 
 
+@dataclass(frozen=True)
+class Continuation:
+    """Whose rows a sink is going to get, and from which step on; by default those of a new query."""
+
+    query_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Of the checkpoint: a query that starts over with a new checkpoint is another query."""
+    step: int = 0
+    """Committed so far. A crash may have left rows of the next step in the sink, never of later ones."""
+    keys: Sequence[str] = ()
+    """The key columns: together with ``window`` they tell which answer a revision replaces."""
+    output: str = "sink"
+    """Which rows of the query: ``sink``, ``late`` or ``quarantine``."""
+    checkpoint: str | None = None
+    """Where the query can be continued from, for messages."""
+    returns: bool = False
+    """Whether the query wrote to this :meth:`Sink.place` when it ran last."""
+    born: int = FORMAT_VERSION
+    """The format version in which the checkpoint began. Before version 3 sinks did not mark what is theirs."""
+
+    @property
+    def owner(self) -> dict[str, str | None]:
+        """For a sink to store with its rows."""
+        return {"query_id": self.query_id, "output": self.output, "checkpoint": self.checkpoint}
+
+    def owns(self, owner: Mapping[str, str | None]) -> bool:
+        """Whether rows with this owner are of the same query, and the same output of it."""
+        return (owner["query_id"], owner["output"]) == (self.query_id, self.output)
+
+
 class Sink(ABC):
-    """Publishing a step twice must look like publishing it once: after a crash the same step comes again."""
+    """Where rows go. Only :meth:`publish` and :meth:`describe` are required.
 
-    def continue_from(self, step: int) -> None:
-        """Called first: the checkpoint has committed steps up to ``step``; fail if the sink holds steps beyond that.
+    Publishing a step twice must look like publishing it once: after a crash the same step comes again.
+    ``skypane.testing.sink_laws.check_sink`` checks it.
+    """
 
-        A crash may have left rows of ``step + 1``, never more: those would be of another checkpoint.
-        """
-        del step
+    def place(self) -> Path | str | None:
+        """What nobody else may write to at the same time: a folder, or the name of anything else."""
+        return None
 
-    def identify(self, keys: Sequence[str]) -> None:
-        """Called before ``open``: the key columns, which tell with ``window`` which answer a revision replaces."""
-        del keys
-
-    def open(self, spark: SparkSession, schema: pa.Schema) -> None:
-        """Called once, before the first step; fail here if rows of this schema cannot be stored."""
-        del spark, schema
+    def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
+        """Called once, before the first step; fail here if rows of this schema, or of this query, cannot be stored."""
+        del spark, schema, continuation
 
     def writer(self, scratch: Path) -> RowWriter:
         """How workers hand rows over; the default leaves them in the step's scratch folder."""
@@ -74,6 +103,9 @@ class Sink(ABC):
     @abstractmethod
     def publish(self, step: int, rows: StepRows) -> None:
         """Make the rows of a step visible, replacing those of an earlier attempt at the same step."""
+
+    def close(self) -> None:  # noqa: B027 - most sinks have nothing to close
+        """Called once, when the query has ended, if ``open`` succeeded."""
 
     @abstractmethod
     def describe(self) -> str:

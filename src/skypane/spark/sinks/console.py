@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from skypane.spark.sinks.base import Sink, StepRows
+from skypane.tables.texts import table_texts
+
+_ANY_WIDTH = 1_000_000
 
 
 class ConsoleSink(Sink):
-    """Prints the rows of every step that has any, at most ``max_rows`` of each."""
+    """Prints the rows of every step that has any, at most ``max_rows`` of each.
+
+    A table that is wider than the terminal would hide values: then every value gets a line of its own.
+    """
 
     def __init__(self, max_rows: int = 20, console: Console | None = None) -> None:
         self._max_rows = max_rows
@@ -23,13 +28,14 @@ class ConsoleSink(Sink):
         """Print them."""
         if not rows.rows:
             return
-        table = rows.table()
-        shown = Table(title=f"step {step}: {rows.rows:,} rows", title_justify="left")
-        for name in table.column_names:
-            shown.add_column(escape(name), justify="left" if name == "window" else "right", no_wrap=True)
-        for row in table.slice(0, self._max_rows).to_pylist():
-            shown.add_row(*(escape(_text(value)) for value in row.values()))
-        self._console.print(shown)
+        first = rows.table().slice(0, self._max_rows)
+        title, names, texts = f"step {step}: {rows.rows:,} rows", first.column_names, table_texts(first)
+        shown = _table(title, names, texts)
+        needed = self._console.measure(shown, options=self._console.options.update(max_width=_ANY_WIDTH)).maximum
+        if needed <= self._console.width:
+            self._console.print(shown)
+        else:
+            self._console.print(_lines(title, names, texts), markup=False, highlight=False, soft_wrap=True)
         if rows.rows > self._max_rows:
             self._console.print(f"... and {rows.rows - self._max_rows:,} more")
 
@@ -38,9 +44,19 @@ class ConsoleSink(Sink):
         return "the console"
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, dict) and {"start", "end"} == set(value):
-        return f"{_text(value['start'])} .. {_text(value['end'])[-12:]}"
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _table(title: str, names: Sequence[str], texts: Sequence[Sequence[str]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for name in names:
+        table.add_column(escape(name), justify="left" if name == "window" else "right", no_wrap=True)
+    for row in texts:
+        table.add_row(*(escape(text) for text in row))
+    return table
+
+
+def _lines(title: str, names: Sequence[str], texts: Sequence[Sequence[str]]) -> str:
+    width = max(map(len, names))
+    blocks = [
+        f"  row {number}\n" + "\n".join(f"    {name:{width}}  {text}" for name, text in zip(names, row, strict=True))
+        for number, row in enumerate(texts, start=1)
+    ]
+    return "\n".join([title, *blocks])

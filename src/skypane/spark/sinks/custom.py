@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.model.errors import OptionError
-from skypane.spark.sinks.base import Sink, StepRows
+from skypane.spark.sinks.base import Continuation, Sink, StepRows
+from skypane.spark.sinks.folder import Published, SinkFolder
 
 _FILE_FORMATS = {"parquet", "orc", "json", "csv", "avro", "text", "xml"}
 _FLAT_FORMATS = {"csv", "text"}
@@ -21,6 +22,7 @@ _EXACT_TIMES = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
+_STEPS = re.compile(r"batch_id=(\d+)")
 
 
 class CallableSink(Sink):
@@ -47,7 +49,7 @@ class FormatSink(Sink):
 
     File formats write each step into its own ``batch_id=N`` folder, which a repeated step overwrites: exactly once.
     Delta gets the step as its idempotent transaction version: exactly once. Other formats are appended to: at least
-    once.
+    once. A local folder of a file format belongs to one query, and is refused to all others.
     """
 
     def __init__(self, format: str, **options: Any) -> None:  # noqa: A002 - Spark's own word
@@ -56,26 +58,56 @@ class FormatSink(Sink):
         self._options = {**exact, **{name: str(value) for name, value in options.items()}}
         if format in _FILE_FORMATS and "path" not in options:
             raise OptionError(f"FormatSink({format!r}) needs path=..., the folder to write to.")
+        self._path = _local(self._options.get("path", "")) if format in _FILE_FORMATS else None
+        self._folder: SinkFolder | None = None
+        self._continuation = Continuation()
 
-    def continue_from(self, step: int) -> None:
-        """Refuse a local folder with results of later steps, as far as that can be seen from here."""
-        if self._format not in _FILE_FORMATS:
-            return
-        address = urlparse(self._options["path"])
-        if address.scheme not in {"", "file"}:
-            return
-        found = [path.name.removeprefix("batch_id=") for path in Path(address.path).glob("batch_id=*")]
-        newest = max((int(number) for number in found if number.isdigit()), default=0)
-        if newest > step + 1:
-            raise OptionError(
-                f"FormatSink({self._format!r}, path={self._options['path']!r}) has results up to step {newest}, but "
-                f"the checkpoint is at step {step}: they come from another checkpoint. Give a new folder, or move the "
-                "old results away."
-            )
+    def place(self) -> Path | str | None:
+        """The folder, if it is one that can be seen from here."""
+        return self._path
 
-    def open(self, spark: SparkSession, schema: pa.Schema) -> None:
+    def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
         """Text formats have no place for a window: say so now, not with the first result."""
-        del spark
+        self._check_columns(schema)
+        self._continuation = continuation or Continuation()
+        place, path = self._path, self._options.get("path", "")
+        if place is not None and (path.startswith("file:") or _is_local(spark)):
+            folder = SinkFolder(place, f"FormatSink({self._format!r}, path={path!r})", _STEPS)
+            folder.open(self._continuation, lambda: any(_STEPS.fullmatch(entry.name) for entry in place.iterdir()))
+            self._folder = folder
+
+    def publish(self, step: int, rows: StepRows) -> None:
+        """Write the step's rows with Spark's own writer."""
+        options = dict(self._options)
+        writer = rows.dataframe().write.format(self._format)
+        if self._format in _FILE_FORMATS:
+            # Written even when empty: an earlier attempt at this step may have left rows.
+            name = f"batch_id={step}"
+            path = f"{options.pop('path').rstrip('/')}/{name}"
+            writer.options(**options).mode("overwrite").save(path)
+            if self._folder is not None:
+                self._folder.added([Published(step, name)])
+            return
+        if self._format == "delta":
+            options |= {"txnAppId": self._transactions(), "txnVersion": str(step)}
+        if rows.rows:
+            writer.options(**options).mode("append").save()
+
+    def close(self) -> None:
+        """Let another query have the folder, as far as it may."""
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
+
+    def _transactions(self) -> str:
+        """Under which name Delta counts the steps: it passes over a step that it has seen under the same name."""
+        origin = self._continuation
+        if origin.born < 3:
+            # As 0.1 called them: the step that a crash repeats may be in the table already.
+            return f"skypane-{self._options.get('path', '')}"
+        return f"skypane-{origin.query_id}-{origin.output}"
+
+    def _check_columns(self, schema: pa.Schema) -> None:
         if self._format not in _FLAT_FORMATS:
             return
         for field in schema:
@@ -84,20 +116,6 @@ class FormatSink(Sink):
                     f"{self._format} cannot store the column {field.name!r} of type {field.type}. Use json, orc "
                     "or parquet, or give a function of (DataFrame, batch_id) that writes window.start and window.end."
                 )
-
-    def publish(self, step: int, rows: StepRows) -> None:
-        """Write the step's rows with Spark's own writer."""
-        options = dict(self._options)
-        writer = rows.dataframe().write.format(self._format)
-        if self._format in _FILE_FORMATS:
-            # Written even when empty: an earlier attempt at this step may have left rows.
-            path = f"{options.pop('path').rstrip('/')}/batch_id={step}"
-            writer.options(**options).mode("overwrite").save(path)
-            return
-        if self._format == "delta":
-            options |= {"txnAppId": f"skypane-{options.get('path', '')}", "txnVersion": str(step)}
-        if rows.rows:
-            writer.options(**options).mode("append").save()
 
     def describe(self) -> str:
         """Format and path."""
@@ -109,6 +127,15 @@ class DiscardSink(Sink):
 
     def __init__(self) -> None:
         self.rows = 0
+        self._last = (0, 0)
+        self._continuation: Continuation | None = None
+
+    def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
+        """Another query is counted from nothing."""
+        del spark, schema
+        before, self._continuation = self._continuation, continuation or Continuation()
+        if before is None or not self._continuation.owns(before.owner):
+            self.rows, self._last = 0, (0, 0)
 
     def writer(self, scratch: Any) -> Any:
         """Nothing leaves the workers."""
@@ -118,13 +145,26 @@ class DiscardSink(Sink):
         return CountingWriter()
 
     def publish(self, step: int, rows: StepRows) -> None:
-        """Add up."""
-        del step
-        self.rows += rows.rows
+        """Add up; a step that comes again is counted once."""
+        last_step, last_rows = self._last
+        self.rows += rows.rows - (last_rows if step == last_step else 0)
+        self._last = (step, rows.rows)
 
     def describe(self) -> str:
         """Nowhere."""
         return "discarded"
+
+
+def _local(path: str) -> Path | None:
+    """The local folder that Spark understands by a path, which has no escapes for Spark; ``None`` if it is not one."""
+    match = re.fullmatch(r"(?:file:(?://(?=/))?)?(/.*|[^:]+)", path)
+    return Path(match[1]).absolute() if match else None
+
+
+def _is_local(spark: SparkSession) -> bool:
+    """Whether a path without a scheme is one of this computer for Spark."""
+    conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001 - there is no other way
+    return str(conf.get("fs.defaultFS")).startswith("file:")
 
 
 def as_sink(value: object, option: str) -> Sink:

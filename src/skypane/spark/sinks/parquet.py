@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,16 +13,19 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from skypane.model.columns import REVISION, WINDOW
-from skypane.model.errors import OptionError
 from skypane.spark.schemas import spark_schema
-from skypane.spark.sinks.base import Sink, StepRows
+from skypane.spark.sinks.base import Continuation, Sink, StepRows
+from skypane.spark.sinks.folder import Published, SinkFolder
+from skypane.spark.sinks.parquet_index import ParquetIndex, Starts
 from skypane.spark.sinks.upsert import replaced_by
-from skypane.spark.store.checkpoint import local_path
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.files import sync
+from skypane.spark.store.folders import local_path, usable
 from skypane.spark.store.writers import ParquetWriter, RowWriter
 
 _STAGING = "_staging"
+_SCHEMA = "schema.parquet"
+_NAMES = re.compile(r"step-(\d{10,})-\d{4,}\.parquet")
 
 
 class ParquetSink(Sink):
@@ -30,40 +33,38 @@ class ParquetSink(Sink):
 
     Files of a step have fixed names and are moved into place whole, so that a repeated step replaces its own files.
     With ``allowed_lateness`` a revision replaces the answer of its key and window: the file that has it is written
-    again without it, after the new one is in place.
+    again without it, after the new one is in place. The folder belongs to one query, and is refused to all others.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = local_path(path, "ParquetSink(path)")
+        self._option = f"ParquetSink(path={str(self.path)!r})"
+        self._folder = SinkFolder(self.path, self._option, _NAMES)
+        self._index = ParquetIndex()
         self._spark_schema = ""
         self._keys: Sequence[str] = ()
-        self._starts: dict[str, tuple[int, int]] = {}
-        """The first and the last window start in each file, once looked up."""
 
-    def identify(self, keys: Sequence[str]) -> None:
-        """Revisions replace the answers of the same key and window."""
-        self._keys = tuple(keys)
+    def place(self) -> Path:
+        """The folder."""
+        return self.path
 
-    def continue_from(self, step: int) -> None:
-        """Refuse a folder with files of later steps: some of them would be replaced, others would stay."""
-        newest = max((_step_of(path) for path in self.path.glob("step-*-*.parquet")), default=0)
-        if newest > step + 1:
-            raise OptionError(
-                f"ParquetSink(path={str(self.path)!r}) has files up to step {newest}, but the checkpoint is at step "
-                f"{step}: they come from another checkpoint. Give a new folder, or move the old files away."
-            )
-
-    def open(self, spark: SparkSession, schema: pa.Schema) -> None:
+    def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
         """Create the folder, with an empty file that says what the columns are."""
         del spark
-        if self.path.exists() and not self.path.is_dir():
-            raise OptionError(f"ParquetSink(path={str(self.path)!r}) is a file; give a folder.")
-        staging = self.path / _STAGING
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.mkdir(parents=True)
-        self._spark_schema = spark_schema(schema).json()
-        empty = ParquetWriter(str(staging), self._spark_schema).write_always([schema.empty_table()])
-        Path(empty.path).replace(self.path / "schema.parquet")
+        continuation = continuation or Continuation()
+        files = self._folder.open(continuation, self._is_of_0_1)
+        try:
+            with usable(self.path, self._option):
+                self._spark_schema = spark_schema(schema).json()
+                self._keys = tuple(continuation.keys)
+                self._clear_staging()
+                empty = self._stage(schema.empty_table())
+                empty.replace(self.path / _SCHEMA)
+                revises = REVISION in schema.names
+                self._index = ParquetIndex([self._with_starts(file) for file in files] if revises else files)
+        except BaseException:
+            self.close()
+            raise
 
     def writer(self, scratch: Path) -> RowWriter:
         """Workers write Parquet straight into the staging folder."""
@@ -73,56 +74,81 @@ class ParquetSink(Sink):
     def publish(self, step: int, rows: StepRows) -> None:
         """Move the step's files into place and remove what an earlier attempt had more."""
         names = [f"step-{step:010d}-{index:04d}.parquet" for index in range(len(rows.written))]
-        stale = {path.name for path in self.path.glob(f"step-{step:010d}-*.parquet")} - set(names)
-        for name in stale:
-            (self.path / name).unlink(missing_ok=True)
+        had = self._index.of_step(step)
+        stale = [file for file in had if file.name not in names]
+        self._remove(stale)
         for name, file in zip(names, rows.written, strict=True):
             reach("results.staged")
             sync(Path(file.path))
             Path(file.path).replace(self.path / name)
         if names or stale:
             sync(self.path)
+        files = [Published(step, name) for name in names]
+        if REVISION in rows.schema.names:
+            files = [self._with_starts(file) for file in files]
+        self._folder.added(files)
+        if files or had:
+            self._index.replace(step, files)
         if names and REVISION in rows.schema.names:
             self._replace(step, names)
+
+    def close(self) -> None:
+        """Let another query have the folder, as far as it may."""
+        self._folder.close()
+
+    def describe(self) -> str:
+        """The folder."""
+        return f"Parquet files in {self.path}"
 
     def _replace(self, step: int, names: Sequence[str]) -> None:
         """Take the answers out of earlier files that this step has revised."""
         replaced = replaced_by(self._keys, pa.concat_tables([_read(self.path / name) for name in names]))
         if replaced is None:
             return
-        first, last = replaced.starts
-        for path in sorted(self.path.glob("step-*-*.parquet")):
-            if _step_of(path) >= step:
-                break
-            low, high = self._starts_in(path)
-            if low > last or high < first:
-                continue
+        for file in list(self._index.overlapping(Starts(*replaced.starts), step)):
+            path = self.path / file.name
             rest = replaced.remove_from(_read(path))
             if rest is None:
                 continue
             reach("results.staged")
             if rest.num_rows:
-                staged = ParquetWriter(str(self.path / _STAGING), self._spark_schema).write_always([rest])
-                sync(Path(staged.path))
-                Path(staged.path).replace(path)
+                staged = self._stage(rest)
+                sync(staged)
+                staged.replace(path)
             else:
-                path.unlink()
+                self._remove([file])
+                self._index.discard(file)
         sync(self.path)
 
-    def _starts_in(self, path: Path) -> tuple[int, int]:
-        if path.name not in self._starts:
-            starts = pc.struct_field(pq.ParquetFile(path).read([WINDOW]).column(WINDOW), "start")
-            bounds = pc.min_max(starts.cast(pa.timestamp("us")).cast(pa.int64())).as_py()
-            self._starts[path.name] = (bounds["min"], bounds["max"])
-        return self._starts[path.name]
+    def _remove(self, files: Sequence[Published]) -> None:
+        self._folder.removes(files)
+        for file in files:
+            (self.path / file.name).unlink(missing_ok=True)
 
-    def describe(self) -> str:
-        """The folder."""
-        return f"Parquet files in {self.path}"
+    def _stage(self, table: pa.Table) -> Path:
+        return Path(ParquetWriter(str(self.path / _STAGING), self._spark_schema).write_always([table]).path)
 
+    def _clear_staging(self) -> None:
+        """Remove what crashed attempts left behind."""
+        staging = self.path / _STAGING
+        staging.mkdir(exist_ok=True)
+        for path in staging.glob("rows-*.parquet"):
+            path.unlink(missing_ok=True)
 
-def _step_of(path: Path) -> int:
-    return int(path.name.split("-")[1])
+    def _with_starts(self, file: Published) -> Published:
+        """The file with its windows noted: looked up if need be, once."""
+        if Starts.parse(file.note) is not None:
+            return file
+        starts = pc.struct_field(pq.ParquetFile(self.path / file.name).read([WINDOW]).column(WINDOW), "start")
+        bounds = pc.min_max(starts.cast(pa.timestamp("us")).cast(pa.int64())).as_py()
+        return file._replace(note=Starts(bounds["min"], bounds["max"]).note())
+
+    def _is_of_0_1(self) -> bool:
+        """Version 0.1 did not mark its folders, but left a Parquet file without rows in each."""
+        try:
+            return bool(pq.read_metadata(self.path / _SCHEMA).num_rows == 0)
+        except (OSError, pa.ArrowInvalid):
+            return False
 
 
 def _read(path: Path) -> pa.Table:

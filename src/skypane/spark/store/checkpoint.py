@@ -1,7 +1,8 @@
 """Checkpoint: the folder from which a query restarts - fingerprint, manifests, state files, one user at a time.
 
 checkpoint/
-  query.json            what the query is; another query is refused
+  _skypane.json         says that the folder is ours; written before anything else
+  query.json            what the query is, its id and where its sinks write; another query is refused
   manifests/0000000007.json   the last two committed steps
   intent.json           a step that was decided by the clock (idle, flush), so that it is repeated after a crash
   state/                Arrow IPC, named by the manifests
@@ -11,36 +12,28 @@ checkpoint/
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
+import logging
 import shutil
 import tempfile
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlparse
 
 from skypane.lateness.suspects import Ending
-from skypane.model.errors import CheckpointError, OptionError
+from skypane.model.errors import CheckpointError
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.files import read_json, write_json
+from skypane.spark.store.folders import OwnFolder, usable
 from skypane.spark.store.manifest import Manifest, SparkState, StepKind
+from skypane.spark.store.migrations import FORMAT_VERSION, FileKind, current
 
-FORMAT_VERSION = 3
 _KEEP = 2
+_NUMBERED = "[0-9]" * 10 + ".json"
 _REMEDY = "Restore it from a backup, or start over with a new checkpoint folder."
-
-
-def local_path(path: str | os.PathLike[str], option: str) -> Path:
-    """The folder behind a path or a ``file:`` address; other file systems are refused."""
-    parsed = urlparse(os.fspath(path))
-    if parsed.scheme not in {"", "file"}:
-        raise OptionError(
-            f"{option}={os.fspath(path)!r}: only folders that every worker can reach by path are supported "
-            f"(a local disk in embedded mode, a shared mount on a cluster), not {parsed.scheme}://."
-        )
-    return Path(parsed.path if parsed.scheme == "file" else os.fspath(path)).expanduser().absolute()
+FOLDERS = ("manifests", "scratch", "spark", "state")
+"""What is in a checkpoint folder and nobody else's."""
 
 
 class Intent(NamedTuple):
@@ -52,7 +45,7 @@ class Intent(NamedTuple):
 
 
 class Checkpoint:
-    """Opens, locks, reads and commits a checkpoint folder."""
+    """Opens, locks, reads and commits a checkpoint folder; nothing is there before it is opened."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -61,36 +54,54 @@ class Checkpoint:
         self._manifests = folder / "manifests"
         self._scratch = folder / "scratch"
         self._intent = folder / "intent.json"
-        try:
-            for path in (self.state, self._manifests, self._scratch):
-                path.mkdir(parents=True, exist_ok=True)
-            self._lock = (folder / "lock").open("w")
-        except OSError as error:
-            raise CheckpointError(
-                f"The checkpoint folder {folder} cannot be made or written: {error.strerror}. Name another folder, or "
-                "make this one writable."
-            ) from error
+        self._query = folder / "query.json"
+        self._own = OwnFolder(folder, "checkpoint", "checkpoint", "lock")
+        self._identity: dict[str, Any] = {}
+        self._closing: list[Callable[[], object]] = []
+
+    @property
+    def query_id(self) -> str:
+        """Tells the query from all others, also from the same one with another checkpoint."""
+        return str(self._identity["id"])
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """Where the sinks wrote to in the last run."""
+        return dict(self._identity["places"])
+
+    @property
+    def born(self) -> int:
+        """The format version in which the checkpoint began."""
+        return int(self._identity["born"])
 
     def open(self, fingerprint: Mapping[str, Any], start: SparkState) -> Manifest:
         """Lock the folder, check that the query is the same, and return where to continue."""
-        self._acquire()
-        stored_path = self.folder / "query.json"
-        if stored_path.exists():
-            stored = read_json(stored_path, _REMEDY)
-            self._check_version(stored, stored_path)
-            _refuse_changes(stored["query"], dict(fingerprint), self.folder)
-        elif any(self._manifests.glob("*.json")):
-            raise CheckpointError(f"The file {stored_path} is missing, but {self._manifests} is not empty. {_REMEDY}")
-        else:
-            write_json(stored_path, {"version": FORMAT_VERSION, "query": fingerprint})
+        self._own.acquire(self._is_of_0_1)
+        with usable(self.folder, "checkpoint"):
+            for path in (self.state, self._manifests, self._scratch):
+                path.mkdir(exist_ok=True)
+            self._identity = self._identify(dict(fingerprint))
         manifest = self._latest() or Manifest(step=0, batch_id=-1, kind="start", state=start)
         self._check_spark(manifest)
         self._collect_garbage(manifest)
         return manifest
 
+    def claim(self, places: Mapping[str, str]) -> None:
+        """From now on the folder is this query's: called before the first step can show any effect."""
+        wanted = {**self._identity, "places": dict(places)}
+        if wanted != self._identity or not self._query.exists():
+            self._identity = wanted
+            write_json(self._query, wanted)
+
+    def when_closed(self, call: Callable[[], object]) -> None:
+        """Have something closed with the checkpoint."""
+        self._closing.append(call)
+
     def close(self) -> None:
-        """Let others use the folder."""
-        self._lock.close()
+        """Let others use the folder, and what was opened with it."""
+        while self._closing:
+            _close(self._closing.pop())
+        self._own.release()
 
     def scratch(self, step: int) -> Path:
         """A fresh folder for the files of one attempt of a step."""
@@ -104,8 +115,7 @@ class Checkpoint:
         """The step that was decided but not committed before a crash, if any."""
         if not self._intent.exists():
             return None
-        intent = read_json(self._intent, _REMEDY)
-        self._check_version(intent, self._intent)
+        intent = _read("intent", self._intent)
         if intent["step"] != manifest.step + 1:
             return None
         return Intent(intent["kind"], intent["ending"], intent["now_us"])
@@ -132,26 +142,52 @@ class Checkpoint:
     def clean(self, manifest: Manifest, scratch: Path) -> None:
         """Forget what the last two steps do not need."""
         shutil.rmtree(scratch, ignore_errors=True)
-        for path in sorted(self._manifests.glob("*.json"))[:-_KEEP]:
+        for path in sorted(self._manifests.glob(_NUMBERED))[:-_KEEP]:
             path.unlink(missing_ok=True)
         self._collect_state(manifest)
 
     def _latest(self) -> Manifest | None:
-        paths = sorted(self._manifests.glob("*.json"))
+        paths = sorted(self._manifests.glob(_NUMBERED))
         return self._read(paths[-1]) if paths else None
 
     def _read(self, path: Path) -> Manifest:
-        body = read_json(path, _REMEDY)
-        self._check_version(body, path)
-        return Manifest.from_json(body["manifest"])
+        body = _read("manifest", path)
+        try:
+            return Manifest.from_json(body["manifest"])
+        except (CheckpointError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise CheckpointError(f"The file {path} cannot be used. {error} {_REMEDY}") from error
 
-    def _check_version(self, body: Mapping[str, Any], path: Path) -> None:
-        version = body.get("version")
-        if version != FORMAT_VERSION:
-            raise CheckpointError(
-                f"The file {path} has format version {version}; this skypane reads version {FORMAT_VERSION}. "
-                "Use the skypane that wrote it, or start over with a new checkpoint folder."
-            )
+    def _is_of_0_1(self) -> bool:
+        """Version 0.1 did not mark its folders, but had a file that nobody else has."""
+        try:
+            return "query" in read_json(self._query, _REMEDY)
+        except CheckpointError:
+            return False
+
+    def _identify(self, fingerprint: dict[str, Any]) -> dict[str, Any]:
+        """Who the query is: who it was, if the folder has one, or somebody new."""
+        new = {"version": FORMAT_VERSION, "id": uuid.uuid4().hex, "query": fingerprint, "places": {}}
+        new["born"] = FORMAT_VERSION
+        if not self._query.exists():
+            if self._has_begun():
+                raise CheckpointError(
+                    f"The file {self._query} is missing, but {self._manifests} or {self.spark} is not empty. {_REMEDY}"
+                )
+            return new
+        found = read_json(self._query, _REMEDY)
+        stored = current("query", found, self._query)
+        if not self._has_begun() and _differences("", stored["query"], fingerprint):
+            # A start that failed: nothing of that query is here but its name, and maybe files that Spark found for it.
+            shutil.rmtree(self.spark, ignore_errors=True)
+            return new
+        _refuse_changes(stored["query"], fingerprint, self.folder)
+        if stored != found:
+            # At once: sinks that learn the new id must learn the same one after a crash.
+            write_json(self._query, stored)
+        return stored
+
+    def _has_begun(self) -> bool:
+        return any(self._manifests.glob(_NUMBERED)) or _newest_id(self.spark / "offsets") >= 0
 
     def _check_spark(self, manifest: Manifest) -> None:
         """Spark plans a batch before we commit it, and marks it as done after that: anything else loses records."""
@@ -163,20 +199,11 @@ class Checkpoint:
                 "from one backup, or start over with a new checkpoint folder."
             )
 
-    def _acquire(self) -> None:
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CheckpointError(
-                f"The checkpoint {self.folder} is in use by another running query. "
-                "Stop that one, or use another folder."
-            ) from error
-
     def _collect_garbage(self, manifest: Manifest) -> None:
         """Remove what crashed attempts left behind."""
-        for path in self._scratch.iterdir():
+        for path in self._scratch.glob("[0-9]*-*"):
             shutil.rmtree(path, ignore_errors=True)
-        for path in self._manifests.glob(".*"):
+        for path in self._manifests.glob(f".{_NUMBERED}.*"):
             path.unlink(missing_ok=True)
         self._collect_state(manifest)
 
@@ -186,9 +213,21 @@ class Checkpoint:
             previous = self._manifests / f"{manifest.step - 1:010d}.json"
             if previous.exists():
                 needed |= self._read(previous).files
-        for path in self.state.iterdir():
+        for path in self.state.glob("*.arrow"):
             if path.name not in needed:
                 path.unlink(missing_ok=True)
+
+
+def _read(kind: FileKind, path: Path) -> dict[str, Any]:
+    return current(kind, read_json(path, _REMEDY), path)
+
+
+def _close(call: Callable[[], object]) -> None:
+    try:
+        call()
+    except Exception:
+        # Whoever waits for the end of the query must not wait for ever.
+        logging.getLogger("skypane").exception("A sink could not be closed.")
 
 
 def _newest_id(folder: Path) -> int:

@@ -7,7 +7,7 @@ import os
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,10 @@ class FileRef:
     bytes: int
     crc32: int
 
-    def to_json(self) -> dict[str, Any]:
-        """A form that survives JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> FileRef:
-        """The inverse of :meth:`to_json`."""
-        return cls(body["name"], body["rows"], body["bytes"], body["crc32"])
+    def __post_init__(self) -> None:
+        """A name that leads elsewhere did not come from us."""
+        if not isinstance(self.name, str) or self.name in {"", ".", ".."} or {"/", "\0"} & {*self.name}:
+            raise CheckpointError(f"It names the file {self.name!r}, which is not one of its folder.")
 
 
 def unique_name(stem: str, suffix: str) -> str:

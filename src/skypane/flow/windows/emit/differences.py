@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.flow.definition import Definition
-from skypane.flow.windows.slide.base import Fired
-from skypane.model.columns import CHANGE, ID, PREFIX
+from skypane.flow.windows.slide.base import Fired, came_and_went
+from skypane.model.columns import ID, PREFIX
 from skypane.model.errors import SchemaError
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.model.panes import Span
-from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes, sort_by
 
 KEY = f"{PREFIX}key"
@@ -38,14 +37,7 @@ def differences(definition: Definition, fired: Iterable[Fired], span: Span) -> I
     before, after = _neighbours(window_id, _row_codes(definition, table, key))
     comes = np.flatnonzero(~before & (window_id >= span.first))
     goes = np.flatnonzero(~after & (window_id + 1 < span.end))
-    rows = np.concatenate((goes, comes))
-    if not len(rows):
-        return
-    window_id = np.concatenate((window_id[goes] + 1, window_id[comes]))
-    change = np.concatenate((np.full(len(goes), -1), np.full(len(comes), 1))).astype(np.int8)
-    order = sort_by(window_id, key[rows])
-    answer = Grouped(table.take(pa.array(rows[order.rows])), order.groups)
-    yield Fired(window_id[order.rows][order.groups.offsets[:-1]], answer, {CHANGE: change[order.rows]})
+    yield from came_and_went(table, key, (comes, window_id[comes]), (goes, window_id[goes] + 1))
 
 
 def _neighbours(window_id: Int64Array, row: Int64Array) -> tuple[BoolArray, BoolArray]:

@@ -22,14 +22,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skypane.flow.windows.slide.base import Fired, Slide, cut
+from skypane.flow.windows.slide.base import Fired, Slide, came_and_went, cut, members_of, part_of
 from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one, warm_sliding
-from skypane.model.columns import CHANGE, PANE, PREFIX
+from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
 from skypane.model.panes import NO_PANE, Panes, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes, sort_by
-from skypane.tables.ranges import ramp
+from skypane.tables.take import take_rows
 
 CRITICAL = f"{PREFIX}critical"
 DIED = f"{PREFIX}died"
@@ -86,6 +86,13 @@ class CriticalSlide(Slide):
         state = self._state(table, critical, died, ~over)
         return _Ranges(table, entered, left, joined & (entered <= left)), state
 
+    def windows_of(self, panes: pa.Table) -> tuple[Int64Array, Int64Array]:
+        """The first and the last window whose answer has each row, were all these panes sealed at once."""
+        pane = panes.column(PANE).to_numpy()
+        critical, died = np.full(len(pane), NOT_JOINED), np.full(len(pane), STILL_ALIVE)
+        self._join(panes, pane, critical, died, STILL_ALIVE)
+        return window_range(self._definition.window, pane, critical, died)
+
     def _reopen(
         self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, joined_before: int
     ) -> None:
@@ -116,7 +123,7 @@ class CriticalSlide(Slide):
         rows = order.rows[pane[order.rows] < sealed_before]
         borders = np.flatnonzero(np.diff(codes[rows])) + 1
         groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
-        values = query.matrix(table.select(list(query.inputs())).take(pa.array(rows)))
+        values = query.matrix(take_rows(table.select(list(query.inputs())), rows))
         own = _Rows(values, pane[rows], fresh[rows], critical[rows], died[rows])
         big = groups.sizes > BIG_KEY_ROWS
         for index in np.flatnonzero(big):
@@ -136,33 +143,20 @@ class CriticalSlide(Slide):
     def _answers(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record once for each window of the span that it is in."""
         table, entered, left, answered = ranges
-        low = np.maximum(entered, span.first)
-        count = np.where(answered, np.maximum(np.minimum(left, span.end - 1) - low + 1, 0), 0)
-        rows = np.repeat(np.arange(len(count)), count)
-        if not len(rows):
-            return
-        window_id = np.repeat(low, count) + ramp(count)
-        order = sort_by(window_id, key_codes(table, self._definition.keys)[rows])
-        rows, window_id = rows[order.rows], window_id[order.rows]
-        for run in cut(order.groups, np.ones(len(rows), dtype=np.int64)):
-            low_row, high_row = int(order.groups.offsets[run.start]), int(order.groups.offsets[run.stop])
-            groups = Groups(order.groups.offsets[run.start : run.stop + 1] - low_row)
-            answer = self._definition.query.lower(table.take(pa.array(rows[low_row:high_row])), groups)
-            yield Fired(window_id[low_row:high_row][groups.offsets[:-1]], answer)
+        last = np.where(answered, left, entered - 1)
+        rows, window_id, windows = members_of(span, entered, last, key_codes(table, self._definition.keys))
+        for run in cut(windows, np.ones(len(rows), dtype=np.int64)):
+            own, groups = part_of(windows, run)
+            answer = self._definition.query.lower(take_rows(table, rows[own]), groups)
+            yield Fired(window_id[own][groups.offsets[:-1]], answer)
 
     def _changes(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record at most twice: +1 in the first window that it is in, -1 in the first after the last."""
         table, entered, left, answered = ranges
         comes = np.flatnonzero(answered & (entered >= span.first) & (entered < span.end))
         goes = np.flatnonzero(answered & (left + 1 >= span.first) & (left + 1 < span.end))
-        rows = np.concatenate((goes, comes))
-        if not len(rows):
-            return
-        window_id = np.concatenate((left[goes] + 1, entered[comes]))
-        change = np.concatenate((np.full(len(goes), -1), np.full(len(comes), 1))).astype(np.int8)
-        order = sort_by(window_id, key_codes(table, self._definition.keys)[rows])
-        answer = Grouped(table.take(pa.array(rows[order.rows])), order.groups)
-        yield Fired(window_id[order.rows][order.groups.offsets[:-1]], answer, {CHANGE: change[order.rows]})
+        key = key_codes(table, self._definition.keys)
+        yield from came_and_went(table, key, (comes, entered[comes]), (goes, left[goes] + 1))
 
 
 class _Ranges(NamedTuple):

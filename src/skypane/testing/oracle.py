@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.local.preparation import prepare
-from skypane.model.columns import ID, PREFIX
+from skypane.model.columns import PREFIX, WINDOW
+from skypane.model.groups import BoolArray
 from skypane.model.windows import WindowSpec
+from skypane.queries.base import Query
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Answer = dict[tuple[Any, ...], list[str]]
+"""(keys..., window start us) -> the answer's rows as sorted text."""
 
 
 def micros(when: datetime) -> int:
-    return (when - EPOCH) // timedelta(microseconds=1)
+    """Microseconds since the epoch."""
+    return (when.replace(tzinfo=when.tzinfo or timezone.utc) - EPOCH) // timedelta(microseconds=1)
+
+
+def usable(query: Query, prepared: pa.Table) -> pa.Array:
+    """Which records, with their internal columns, the query itself does not call invalid."""
+    bad: BoolArray = np.zeros(prepared.num_rows, dtype=np.bool_)
+    for mask, _ in query.invalid(prepared):
+        bad |= mask
+    return pa.array(~bad)
 
 
 def time_window(definition: Definition) -> WindowSpec:
@@ -30,8 +43,12 @@ def time_window(definition: Definition) -> WindowSpec:
 
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
-    """(keys..., window start us) -> the answer's rows as sorted text."""
-    rows = prepare(definition.query, definition.keys, accepted).to_pylist()
+    """What the query's reference says about every window that has records."""
+    return answers_by_reference(definition, prepare(definition.query, definition.keys, accepted).to_pylist())
+
+
+def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]]) -> Answer:
+    """The same for records that have their internal columns."""
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     window = time_window(definition)
     size, slide = window.size_us, window.slide_us
@@ -42,10 +59,7 @@ def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
             where = (*(row[k] for k in definition.keys), start)
             members[where].append(row)
             start -= slide
-    answers = {}
-    for where, group in members.items():
-        answers[where] = as_text(definition, definition.query.reference(group))
-    return answers
+    return {where: as_text(definition, definition.query.reference(group)) for where, group in members.items()}
 
 
 def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:
@@ -54,8 +68,8 @@ def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer
     for table in tables:
         here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in table.to_pylist():
-            assert micros(row["window"]["end"]) - micros(row["window"]["start"]) == time_window(definition).size_us
-            where = (*(row[k] for k in definition.keys), micros(row["window"]["start"]))
+            assert micros(row[WINDOW]["end"]) - micros(row[WINDOW]["start"]) == time_window(definition).size_us
+            where = (*(row[k] for k in definition.keys), micros(row[WINDOW]["start"]))
             here[where].append(row)
         for where, group in here.items():
             assert where not in answers, f"window {where} was emitted twice"
@@ -63,9 +77,13 @@ def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer
     return answers
 
 
-def as_text(definition: Definition, rows: list[dict[str, Any]]) -> list[str]:
+def as_text(definition: Definition, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Rows without keys, window and internal columns, in a canonical form."""
-    hidden = {*definition.keys, "window", ID}
+    return row_texts(rows, {*definition.keys, WINDOW})
+
+
+def row_texts(rows: Sequence[Mapping[str, Any]], hidden: Collection[str] = ()) -> list[str]:
+    """Rows without internal columns, so that neither their order nor the last digits of floating-point sums matter."""
     return sorted(
         repr(sorted((k, _canonical(v)) for k, v in row.items() if k not in hidden and not k.startswith(PREFIX)))
         for row in rows

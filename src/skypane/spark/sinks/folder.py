@@ -1,0 +1,163 @@
+"""SinkFolder: a folder of results that belongs to one output of one query, and a log of what must be in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from skypane.model.errors import OptionError
+from skypane.spark.sinks.base import Continuation
+from skypane.spark.store.files import sync, unique_name
+from skypane.spark.store.folders import OwnFolder, usable
+
+_LOCK = "_lock"
+_LOG = "_files.log"
+_SHOWN = 5
+_ROWS = {"sink": "results", "late": "late records", "quarantine": "quarantined records"}
+
+
+class Published(NamedTuple):
+    """A file, or a folder, that holds rows of one step."""
+
+    step: int
+    name: str
+    note: str = ""
+    """What the sink wants to know about it without looking inside; one line."""
+
+
+class SinkFolder:
+    """Marked, locked, and listed only when it is opened: what is in it is kept in a log, one line for each change.
+
+    The log is written after a file is in place, and before one is taken away, so that a file that it names and that is
+    not there was taken away by somebody else.
+    """
+
+    def __init__(self, path: Path, sink: str, names: re.Pattern[str]) -> None:
+        self.path = path
+        self._sink = sink
+        self._names = names
+        self._own = OwnFolder(path, "sink", sink, _LOCK)
+        self._log: IO[str] | None = None
+
+    def open(self, continuation: Continuation, adopts: Callable[[], bool]) -> list[Published]:
+        """Make the folder this query's and say what is in it, by step; refuse one that is another's.
+
+        adopts: whether an unmarked folder is one that version 0.1 wrote.
+        """
+        if continuation.returns and continuation.step and not self._own.marked:
+            raise OptionError(
+                f"{self._sink}: the folder {self.path} was removed or emptied since the query ran last; its "
+                f"{_ROWS[continuation.output]} up to step {continuation.step} are gone. Put it back, or give a new "
+                "folder for the rows that are to come."
+            )
+        marker = self._own.acquire(lambda: continuation.born < 3 and continuation.step > 0 and adopts())
+        try:
+            with usable(self.path, self._sink):
+                found, owner = self._list(), marker.get("owner")
+                self._check_owner(owner, continuation, found)
+                self._check_steps(continuation.step, found)
+                logged = self._read_log() if owner is not None and continuation.owns(owner) else {}
+                self._check_complete(continuation.step, found, logged)
+                published = sorted(logged.get(name, Published(number, name)) for name, number in found.items())
+                # The log first: a new owner must not miss what an earlier one had.
+                self._log = self._new_log(published)
+                if owner != continuation.owner:
+                    self._own.mark({"owner": continuation.owner})
+        except BaseException:
+            self.close()
+            raise
+        return published
+
+    def added(self, files: Iterable[Published]) -> None:
+        """To be called when files are in place, and will be after a crash."""
+        self._write([_line("+", file) for file in files])
+
+    def removes(self, files: Sequence[Published]) -> None:
+        """To be called before files are taken away."""
+        if files:
+            log = self._write([_line("-", file) for file in files])
+            os.fsync(log.fileno())
+
+    def close(self) -> None:
+        """Let others use it."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+        self._own.release()
+
+    def _list(self) -> dict[str, int]:
+        """The names that are ours, and their steps; whatever else is there is none of our business."""
+        with os.scandir(self.path) as entries:
+            matches = (self._names.fullmatch(entry.name) for entry in entries)
+            return {match[0]: int(match[1]) for match in matches if match}
+
+    def _check_owner(
+        self, owner: Mapping[str, str | None] | None, continuation: Continuation, found: Mapping[str, int]
+    ) -> None:
+        if not found or (owner is not None and continuation.owns(owner)) or (owner is None and continuation.born < 3):
+            return
+        whose = "an unknown query" if owner is None else _ROWS[str(owner["output"])] + " of another query"
+        if owner is not None and owner["query_id"] == continuation.query_id:
+            whose = f"the {_ROWS[str(owner['output'])]} of this query"
+        elif owner is not None and owner["checkpoint"]:
+            whose += f", which has the checkpoint {owner['checkpoint']}"
+        raise OptionError(
+            f"{self._sink} has {whose}. Nothing in it was touched. Give a new folder; to go on with that query, give "
+            "its checkpoint; to start over, remove the folder first."
+        )
+
+    def _check_steps(self, step: int, found: Mapping[str, int]) -> None:
+        newest = max(found.values(), default=0)
+        if newest > step + 1:
+            raise OptionError(
+                f"{self._sink} has files up to step {newest}, but the checkpoint is at step {step}: one of them is "
+                "from an older backup. Restore both from one backup, or start over with new folders for both."
+            )
+
+    def _check_complete(self, step: int, found: Mapping[str, int], logged: Mapping[str, Published]) -> None:
+        missing = sorted(file for name, file in logged.items() if name not in found and file.step <= step)
+        if missing:
+            names = ", ".join(file.name for file in missing[:_SHOWN])
+            more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+            first, last = missing[0].step, missing[-1].step
+            span = f"step {first}" if first == last else f"steps {first} to {last}"
+            raise OptionError(
+                f"{self._sink}: rows of {span} were removed since the query ran last: {names}{more}. Put them back, or "
+                f"give a new folder; to go on without them, remove {self.path / _LOG}."
+            )
+
+    def _read_log(self) -> dict[str, Published]:
+        path = self.path / _LOG
+        logged: dict[str, Published] = {}
+        if not path.exists():
+            return logged
+        # What follows the last line break was cut off by a crash.
+        for line in path.read_text(errors="replace").split("\n")[:-1]:
+            sign, _, rest = line.partition(" ")
+            name, _, note = rest.partition(" ")
+            match = self._names.fullmatch(name)
+            if match and sign == "+":
+                logged[name] = Published(int(match[1]), name, note)
+            elif match:
+                logged.pop(name, None)
+        return logged
+
+    def _new_log(self, published: Sequence[Published]) -> IO[str]:
+        temporary = self.path / unique_name(f".{_LOG}", "")
+        temporary.write_text("".join(_line("+", file) for file in published))
+        sync(temporary)
+        temporary.replace(self.path / _LOG)
+        return (self.path / _LOG).open("a")
+
+    def _write(self, lines: Sequence[str]) -> IO[str]:
+        assert self._log is not None, "the sink is not open"
+        self._log.write("".join(lines))
+        self._log.flush()
+        return self._log
+
+
+def _line(sign: str, file: Published) -> str:
+    return f"{sign} {file.name} {file.note}".rstrip() + "\n"

@@ -1,0 +1,149 @@
+"""Folders: what a path means, and folders that are ours - marked before anything else, used by one query at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+from urllib.parse import unquote, urlsplit
+
+from skypane.model.errors import CheckpointError, OptionError
+from skypane.spark.store.files import read_json, write_json
+from skypane.spark.store.migrations import FORMAT_VERSION, current
+
+MARKER: Final = "_skypane.json"
+"""Says that a folder is ours, and what it is; Spark reads no file whose name starts with an underscore."""
+_REMEDY = "Restore it from a backup, or give a new folder."
+_NOBODYS = {"lost+found"}
+"""What a new disk has in its first folder."""
+_SHOWN = 3
+
+FolderKind = Literal["checkpoint", "sink"]
+
+
+def local_path(path: str | os.PathLike[str], option: str) -> Path:
+    """The folder behind a path or a ``file:`` address; other file systems are refused."""
+    text = os.fspath(path)
+    if not text:
+        raise OptionError(f"{option}='' names no folder. Give one that is new or empty.")
+    address = urlsplit(text)
+    if address.scheme not in {"", "file"}:
+        raise OptionError(
+            f"{option}={text!r}: only folders that every worker can reach by path are supported "
+            f"(a local disk in embedded mode, a shared mount on a cluster), not {address.scheme}://."
+        )
+    if address.scheme == "file":
+        if address.netloc not in {"", "localhost"}:
+            raise OptionError(
+                f"{option}={text!r} names a folder of the computer {address.netloc!r}. For one of this computer "
+                f"write file:///{address.netloc}{address.path}."
+            )
+        # Not address.path: it ends at a question mark or a hash sign, which folders may have in their names.
+        text = unquote(re.sub(r"^file:(//(localhost)?(?=/))?", "", text, flags=re.IGNORECASE))
+    return Path(text).expanduser().absolute()
+
+
+@contextmanager
+def usable(path: Path, option: str) -> Iterator[None]:
+    """Says which folder and which option it was, when something cannot be created or written."""
+    try:
+        yield
+    except OSError as error:
+        place = f": {error.filename}" if error.filename else ""
+        raise OptionError(
+            f"{option}: the folder {path} cannot be used ({error.strerror or error}{place}). Give a folder that this "
+            "process may create and write to."
+        ) from error
+
+
+class OwnFolder:
+    """A folder that is ours. One that is not, and is not empty, is refused, and nothing in it is touched."""
+
+    def __init__(self, path: Path, kind: FolderKind, option: str, lock: str) -> None:
+        self.path = path
+        self._kind = kind
+        self._option = option
+        self._lock_name = lock
+        self._lock: IO[str] | None = None
+
+    @property
+    def marked(self) -> bool:
+        """Whether it is known to be ours."""
+        return (self.path / MARKER).exists()
+
+    def acquire(self, adopts: Callable[[], bool]) -> dict[str, Any]:
+        """Check, create, mark and lock it; what the marker says.
+
+        adopts: whether an unmarked folder that is not empty is ours nevertheless.
+        """
+        with usable(self.path, self._option):
+            self._check(adopts)
+            self.path.mkdir(parents=True, exist_ok=True)
+            if not self.marked:
+                self.mark({})
+            lock = self._acquire_lock()
+        try:
+            body = self._read_marker()
+        except BaseException:
+            lock.close()
+            raise
+        self._lock = lock
+        return body
+
+    def mark(self, body: Mapping[str, Any]) -> None:
+        """Say more about the folder."""
+        write_json(self.path / MARKER, {**body, "version": FORMAT_VERSION, "kind": self._kind})
+
+    def release(self) -> None:
+        """Let others use the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _check(self, adopts: Callable[[], bool]) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise OptionError(f"{self._option}: {self.path} is a file; give a folder.")
+        if self.marked:
+            self._read_marker()
+            return
+        strangers = self._strangers()
+        if strangers and not adopts():
+            shown = ", ".join(strangers[:_SHOWN]) + (", ..." if len(strangers) > _SHOWN else "")
+            raise OptionError(
+                f"{self._option}: the folder {self.path} has files that are not skypane's ({shown}), and no "
+                f"{MARKER} that says it is a {self._kind}. Nothing in it was touched. Give a new or an empty folder."
+            )
+
+    def _strangers(self) -> list[str]:
+        if not self.path.exists():
+            return []
+        with os.scandir(self.path) as entries:
+            names = {entry.name for entry in entries} - _NOBODYS
+        # A crash may have left a marker that was written but not in place.
+        return sorted(name for name in names if not name.startswith(f".{MARKER}."))
+
+    def _read_marker(self) -> dict[str, Any]:
+        path = self.path / MARKER
+        body = current("folder", read_json(path, _REMEDY), path)
+        if body["kind"] != self._kind:
+            raise OptionError(f"{self._option}: {self.path} is the folder of a {body['kind']}. Give another folder.")
+        return body
+
+    def _acquire_lock(self) -> IO[str]:
+        lock = (self.path / self._lock_name).open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException as error:
+            lock.close()
+            if not isinstance(error, BlockingIOError):
+                raise
+            kind = CheckpointError if self._kind == "checkpoint" else OptionError
+            raise kind(
+                f"The {self._kind} {self.path} is in use by another running query. "
+                "Stop that one, or use another folder."
+            ) from error
+        return lock
