@@ -6,7 +6,6 @@ process dies anywhere in it, the same batch gives the same step again.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -110,7 +109,7 @@ class StepDriver:
             reach("step.cleaned")
             watch.lap("commit")
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            self._checkpoint.discard(scratch)
         self.log.add(step_metrics(self._flow, manifest, stepped, watch.times(), self._settings))
 
     def _stages(self, number: int, scratch: Path, watch: Stopwatch, df: DataFrame | None) -> SparkStages:

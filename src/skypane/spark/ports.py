@@ -48,8 +48,7 @@ class SparkStages:
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
     ) -> tuple[PaneReport[Written], pa.Table | None]:
-        """Run the pane job over the batch, where its records are or where the plan sends them."""
-        assert self.df is not None
+        """Run the pane job over the batch."""
         quarantine = self.outputs.quarantine
         job = PaneJob(
             self.definition,
@@ -58,11 +57,15 @@ class SparkStages:
             self.outputs.late is not None or self.definition.judges_late,
             None if quarantine is None else quarantine.sink.writer(self.scratch),
         )
-        df = bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan)
-        report = run_pane_job(job, df)
+        report = self._run_panes(job, plan, degree)
         suspects = together(map_table(file.path) for file in report.suspects)
         self.watch.lap("panes")
         return replace(report, took_us=self.watch.us("panes")), suspects
+
+    def _run_panes(self, job: PaneJob, plan: BatchPlan | None, degree: int | None) -> PaneReport[Written]:
+        """Where the records are, or where the plan sends them."""
+        assert self.df is not None
+        return run_pane_job(job, bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan))
 
     def windows(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
         """Run the window job where it is cheapest, or not at all if it would change nothing."""
