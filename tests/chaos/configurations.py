@@ -88,10 +88,10 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     if partition:
         lateness |= {"across": rng.choice(["min", "max"]), "max_lag": rng.choice([None, "1 second"])}
     parallel = {
-        "splitting": rng.choice(["combine", *SPLITTINGS]),
+        "splitting": rng.choice(["combine", "combine", *SPLITTINGS]),
         "pane_degree": rng.choice([None, 1, 3]),
-        "degree": rng.randint(1, 4),
-        "window_scheduling": rng.choice(WINDOW_SCHEDULINGS),
+        "degree": rng.choice([1, 1, 2, 3]),
+        "window_scheduling": rng.choice(["ranges", *WINDOW_SCHEDULINGS]),
         "sliding": rng.choice(["auto", "auto", "tiles", "recompute"]),
         "processing": rng.choice(["out_of_order", "out_of_order", "in_order"]),
     }

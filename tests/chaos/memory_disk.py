@@ -10,7 +10,7 @@ import errno
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -84,7 +84,7 @@ class MemoryDisk(Disk):
         def copied(file: File | None) -> Any:
             return None if file is None else files.setdefault(id(file), File(file.data, file.synced))
 
-        other = MemoryDisk(rng, self.root)
+        other = MemoryDisk(rng, self.root, self.operations)
         other.names_now = {name: copied(file) for name, file in self.names_now.items()}
         other._names_synced = {name: copied(file) for name, file in self._names_synced.items()}
         other._unsynced = [{name: copied(file) for name, file in change.items()} for change in self._unsynced]
@@ -176,7 +176,8 @@ class MemoryDisk(Disk):
 
     def remove_folder(self, path: Path) -> None:
         # One name after the other, as it is really done.
-        for name in sorted((n for n in self.names_now if PurePath(n).is_relative_to(path)), reverse=True):
+        inside = [name for name in self.names_now if name == str(path) or name.startswith(f"{path}/")]
+        for name in sorted(inside, reverse=True):
             self._operate("remove", Path(name))
             self._change({name: None})
             self._end_if("remove", Path(name))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,8 +49,10 @@ class Stages(SparkStages):
 
     def _run_panes(self, job: PaneJob, plan: BatchPlan | None, degree: int | None) -> PaneReport[Written]:
         # Any record may be anywhere, also when the batch comes again: that must change nothing.
-        count = plan.degree if plan is not None else self.rng.randint(1, degree or 3)
+        count = plan.degree if plan is not None else self.rng.choice([1, 1, degree or 2])
         rows = self.tasks[0]
+        if count == 1:
+            return PaneReport.merge([job.run(iter(rows.to_batches()))], job.frontier.guard)
         where = [self.rng.randrange(count) for _ in range(rows.num_rows)]
         tasks = [rows.filter(pa.array([w == task for w in where], pa.bool_())) for task in range(count)]
         return PaneReport.merge([job.run(iter(task.to_batches())) for task in tasks], job.frontier.guard)
@@ -75,8 +78,22 @@ class Work:
 
     configuration: Configuration
     batches: Sequence[pa.Table]
-    idle_after: int | None
+    idle_after: int | None = None
     root: Path = Path("/nowhere")
+    on_step: Callable[[], object] = lambda: None
+    """Called before each batch."""
+
+    @cached_property
+    def plan(self) -> tuple[Definition, LaunchOptions]:
+        sinks: dict[str, Any] = dict.fromkeys(self.configuration.outputs, sp.ConsoleSink())
+        run = RunOptions(sp.ConsoleSink(), emit=self.configuration.emit, **sinks)
+        return self.configuration.build(NO_SPARK).plan(run, slots=2)
+
+    @cached_property
+    def prepared(self) -> list[pa.Table]:
+        """The batches with the columns that Spark computes."""
+        definition = self.plan[0]
+        return [prepare(definition.query, definition.keys, batch) for batch in self.batches]
 
     def run(self, disk: MemoryDisk) -> Ledger:
         """One process, from its start to the end of the stream; raises whatever ends it before."""
@@ -92,35 +109,30 @@ class Work:
             checkpoint.close()
 
     def _open(self, checkpoint: Checkpoint) -> Driver:
-        definition, options = self._plan()
+        definition, options = self.plan
+        sinks: dict[str, Any] = {name: sp.ParquetSink(self.root / name) for name in self.configuration.outputs}
+        options = replace(options, sink=sp.ParquetSink(self.root / "results"), **sinks)
         records = self.batches[0].schema
         flow = Flow(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
         manifest = checkpoint.open(launch._fingerprint(definition, records), flow.start())
-        prepared = self.prepared(definition, 0).schema
-        outputs = launch._outputs(definition, options, records, prepared)
+        outputs = launch._outputs(definition, options, records, self.prepared[0].schema)
         continuation = Continuation(
             checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint", born=checkpoint.born
         )
         launch._open_sinks(NO_SPARK, outputs, checkpoint, continuation)
         return Driver(NO_SPARK, flow, checkpoint, manifest, outputs, replace(options.settings, inline_rows=10**9))
 
-    def _plan(self) -> tuple[Definition, LaunchOptions]:
-        sinks: dict[str, Any] = {name: sp.ParquetSink(self.root / name) for name in self.configuration.outputs}
-        run = RunOptions(sp.ParquetSink(self.root / "results"), emit=self.configuration.emit, **sinks)
-        return self.configuration.build(NO_SPARK).plan(run, slots=2)
-
-    def prepared(self, definition: Definition, batch: int) -> pa.Table:
-        return prepare(definition.query, definition.keys, self.batches[batch])
-
     def _take_all(self, driver: Driver, disk: MemoryDisk, spark: Path) -> None:
         done = sum(name.startswith(f"{spark}/commits/") for name in disk.names_now)
         for batch in range(done, len(self.batches)):
+            self.on_step()
             log = spark / "offsets" / str(batch)
             if batch - 1 == self.idle_after == driver.manifest.batch_id and driver.manifest.kind == "batch":
                 driver.finish("idle")
             if str(log) not in disk.names_now:
                 cut_ms = 1_700_000_000_000 + batch * 1_000
                 disk.put(log, b"v1\n" + json.dumps({"batchTimestampMs": cut_ms}).encode() + b"\n{}")
-            driver.batch(self.prepared(driver._flow.definition, batch), batch)
+            driver.batch(cast("Any", self.prepared[batch]), batch)
             disk.put(spark / "commits" / str(batch), b"v1\n{}")
+        self.on_step()
         driver.finish("flush")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,8 +50,10 @@ class World:
     seed: int
     work: Work
     undisturbed: Outcome
+    before: Sequence[MemoryDisk]
+    """Its disk before each step."""
     operations: int
-    """Of the undisturbed run."""
+    """Of the whole run."""
 
     @classmethod
     def of(cls, seed: int) -> World:
@@ -61,20 +63,24 @@ class World:
         batches = _batches(rng)
         work = Work(configuration, batches, rng.choice([None, *range(len(batches))]))
         disk = MemoryDisk(rng)
+        before = [disk.copy(rng)]
         with using(disk):
             Driver.rng = rng
-            ledger = work.run(disk)
+            ledger = replace(work, on_step=lambda: before.append(disk.copy(rng))).run(disk)
             outcome = Outcome(ledger, contents(disk, work))
-        return cls(seed, work, outcome, disk.operations)
+        return cls(seed, work, outcome, before, disk.operations)
 
 
 def run_schedule(world: World, seed: int) -> list[str]:
     """Run the stream with faults; the list of those that came about."""
     rng = random.Random(f"schedule {world.seed} {seed}")
     past._MERGE_AT = rng.choice([2, 16])
-    disk = MemoryDisk(rng)
+    # The first process begins where an undisturbed one was: what came before is the same in every schedule.
+    begin = rng.choice(world.before)
+    disk = begin.copy(rng)
     Driver.rng = rng
-    faults = [_fault(rng, world.operations, again=index > 0) for index in range(rng.randint(1, _MOST_FAULTS))]
+    left = world.operations - begin.operations
+    faults = [_fault(rng, left, again=index > 0) for index in range(rng.randint(1, _MOST_FAULTS))]
     what = f"world {world.seed}, schedule {seed}, {world.work.configuration}"
     try:
         with using(disk):
@@ -103,7 +109,7 @@ def _run_to_the_end(work: Work, disk: MemoryDisk, faults: list[Fault]) -> Ledger
 def _fault(rng: random.Random, operations: int, *, again: bool) -> Fault:
     """Anywhere; of a process that recovers from the last one, often soon."""
     kind = rng.choice(["kill", "power", "power", "unreadable", "full"])
-    most = 80 if again and rng.random() < 0.6 else operations
+    most = 80 if again and rng.random() < 0.6 else operations + 60
     return Fault(kind, rng.randint(1, most), rng.choice([1, 1, 2, 5]))
 
 
@@ -134,7 +140,7 @@ def difference(got: Outcome, wanted: Outcome) -> str:
 def _batches(rng: random.Random) -> list[pa.Table]:
     """Records that drift upwards through time with disorder; a few cannot be used, some batches are empty."""
     tables, n, now = [], 0, -1_000_000
-    for _ in range(rng.randint(3, 6)):
+    for _ in range(rng.randint(2, 4)):
         records = []
         for _ in range(rng.choice([0, 4, 8])):
             now += rng.choice([0, 50_000, 130_000, 400_000])

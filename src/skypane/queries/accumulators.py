@@ -95,7 +95,8 @@ class Extreme(Accumulator):
         full = present.sizes > 0
         found = np.zeros(len(groups), dtype=np.float64)
         if full.any():
-            found[full] = reduce.reduceat(numbers, present.offsets[:-1][full])
+            starts = present.offsets[:-1][full]
+            found[full] = _sign_of_zero(reduce.reduceat(numbers, starts), numbers, starts, self.function)
         return {"x": pa.array(found, mask=~full).cast(values.type)}
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
@@ -111,6 +112,16 @@ class Extreme(Accumulator):
         if not values:
             return None
         return (min if self.function == "min" else max)(values, key=lambda v: (v != v, 0 if v != v else v))  # noqa: PLR0124
+
+
+def _sign_of_zero(found: Float64Array, numbers: Float64Array, starts: Int64Array, function: str) -> Float64Array:
+    """The two zeros are equal, and NumPy takes either: the order of records must not say which one it is."""
+    zero = numbers == 0
+    if not (zero & np.signbit(numbers)).any():
+        return found
+    negative = function == "min"
+    wanted = np.logical_or.reduceat(zero & (np.signbit(numbers) == negative), starts)
+    return np.where((found == 0) & wanted, -0.0 if negative else 0.0, found)
 
 
 class Sum(Accumulator):

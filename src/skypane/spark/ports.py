@@ -15,7 +15,7 @@ from skypane.flow.reports import Kept, PaneReport, WindowReport, added
 from skypane.flow.step import Move
 from skypane.scheduling.batch_plan import BatchPlan
 from skypane.scheduling.ranges import task_ranges
-from skypane.spark.jobs.pane_job import PaneJob, run_pane_job
+from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, run_window_job
 from skypane.spark.outputs import Outputs
@@ -77,9 +77,9 @@ class SparkStages:
 
     def _run(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
         if move.trusted is not None:
-            file = ArrowWriter(str(self.scratch)).write([move.trusted])
-            assert file is not None
-            move = replace(move, partials=(*move.partials, file), trusted=None)
+            # Nothing, if they are all in the gaps between hopping windows.
+            trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
+            move = replace(move, partials=(*move.partials, *trusted), trusted=None)
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
         in_driver = sum(rows.values()) + sum(file.rows for file in move.late) <= self.settings.inline_rows
         ranges = task_ranges(rows, move.degree, self.settings.window_scheduling)

@@ -78,6 +78,8 @@ class Checkpoint:
             for path in (self.state, self._manifests, self._scratch):
                 ensure_folder(path)
             self._identity = self._identify(dict(fingerprint))
+            # A manifest that is there may not be for good yet: whoever wrote it may have died, or failed, before that.
+            disk().sync(self._manifests)
         manifest = self._latest() or Manifest(step=0, batch_id=-1, kind="start", state=start)
         self._check_spark(manifest)
         self._collect_garbage(manifest)
@@ -137,6 +139,8 @@ class Checkpoint:
         """Make the step the one to continue from, atomically."""
         path = self._manifests / f"{manifest.step:010d}.json"
         body = {"version": FORMAT_VERSION, "manifest": manifest.to_json()}
+        # The files have their bytes; that they are there must be as certain before a manifest says so.
+        disk().sync(self.state)
         write_json(path, body, between=[lambda: reach("manifest.written")])
         reach("manifest.committed")
 

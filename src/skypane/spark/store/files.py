@@ -69,7 +69,7 @@ def map_table(path: str) -> pa.Table:
 def write_json(path: Path, body: Mapping[str, Any], *, between: Sequence[Any] = ()) -> None:
     """Replace a JSON file in one atomic step; ``between`` are called when the new one is written but not in place."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    sealed = json.dumps({"crc32": zlib.crc32(text.encode()), "body": json.loads(text)}, sort_keys=True, indent=1)
+    sealed = f'{{"body": {text},\n"crc32": {zlib.crc32(text.encode())}}}\n'
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
     write_bytes(temporary, sealed.encode())
     for call in between:
