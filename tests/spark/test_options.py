@@ -123,10 +123,8 @@ def test_an_idle_stream_gives_its_last_windows(spark: SparkSession, tmp_path: Pa
         assert {row["n"] for row in outputs.results.rows() if row["n"] >= 900} == {901}
     finally:
         running.stop()
-    kinds = [
-        kind for kind, _ in groupby(step.kind for step in running.metrics().recent if step.records or step.windows)
-    ]
-    assert kinds == ["batch", "idle", "batch", "idle"]
+    kinds = groupby(step.kind for step in running.metrics().recent if step.records or step.windows)
+    assert [kind for kind, _ in kinds] == ["batch", "idle", "batch", "idle"]
 
 
 def test_stop_and_restart_lose_nothing(spark: SparkSession, spark_log: Path, tmp_path: Path) -> None:

@@ -167,9 +167,9 @@ class _Court:
         return None if live_from is None or newest is None or newest < live_from else newest
 
     def _usual_step(self, t_max_us: int | None) -> int | None:
-        """The next time, if its distance is usual for this stream, and nothing speaks against it."""
+        """The next time, if its distance is usual for this stream, and nothing has come elsewhere since."""
         index = self._beyond(t_max_us)
-        if t_max_us is None or index == len(self._times) or self._all.behind[self._where[index]]:
+        if t_max_us is None or index == len(self._times) or self._all.others[self._where[index]]:
             return None
         step = int(self._times[index])
         return step if self._gaps.usual(step, step - t_max_us) else None
