@@ -184,7 +184,7 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--minimize", "price"], ["price", "a0"]),
         (["--k", "3"], ["type skyline does not take k", "minimize, maximize"]),
         (["--type", "top_delta"], ["type top_delta needs delta"]),
-        (["--across", "max"], ["sp.stream(..., partition='column')"]),
+        (["--across", "max"], ["sp.stream(..., partition='name')"]),
         (["--emit", "changes", "--allowed-lateness", "1 s"], ["lateness(allowed=...)", "emit='full'"]),
         (["--sliding", "fast"], ["--sliding='fast' is unknown", "auto, critical"]),
         (["--sink", "parquet"], ["needs a path", "--sink parquet:FOLDER"]),

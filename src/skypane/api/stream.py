@@ -131,25 +131,19 @@ class ContinuousQuery:
     ) -> ContinuousQuery:
         """How long to wait for late records; what is left out stays as it was.
 
-        policy: ``sp.KSlack()`` (the default), ``sp.FixedDelay("5 seconds")``, ``sp.DropRatio(0.01)`` or
-            ``sp.Harm(0.001)``.
-        across, max_lag, partition_timeout: for streams with ``partition=``. ``across="min"`` waits for the partition
-            that is least far, up to ``max_lag`` behind the newest, and not for one that has sent nothing for
-            ``partition_timeout`` (30 seconds); ``across="max"`` follows the newest.
-        allowed: a late record still corrects the answers of its windows for so long after they were given (0 seconds).
-            Results get a column ``revision``: 0, then 1, 2, ... for corrected answers; sinks replace the answer of the
-            same key and window.
-        max_future, future_support: a record further ahead of the stream than ``max_future``, of which there are fewer
-            than ``future_support`` (5), is held until later records confirm or contradict it, then accepted or
-            quarantined. By default an hour or ten windows, whichever is longer; ``None`` believes every time.
+        policy: ``sp.KSlack()`` (the default), ``sp.FixedDelay("5 s")``, ``sp.DropRatio(0.01)``, ``sp.Harm(0.001)``.
+        across, max_lag, partition_timeout: for streams with ``partition=``. ``"min"`` waits for the slowest, up to
+            ``max_lag``, and not for one that has sent nothing for ``partition_timeout``; ``"max"`` follows the newest.
+        allowed: so long after its answers were given a late record still corrects them. Results get a column
+            ``revision``: 0, then 1, 2, ...; sinks replace the answer of the same key and window.
+        max_future, future_support: a record further ahead of the stream (an hour or ten windows), of which there are
+            fewer than ``future_support`` (5), is held until later records tell; ``None`` believes every time.
         clock_tolerance: a record further ahead of the clock than this (1 second) is held until the clock reaches it.
-        harm_horizon: how long after its pane was sealed a late record is still judged: would it have changed an answer?
-            By default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
+        harm_horizon: how long after its pane was sealed a late record is judged: would it have changed an answer? By
+            default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
         """
         if self.source.partition is None and (across == "max" or max_lag not in (..., None)):
-            raise OptionError(
-                "across= and max_lag= are for streams with partitions: sp.stream(..., partition='column')."
-            )
+            raise OptionError("across= and max_lag= are for streams with partitions: sp.stream(..., partition='name').")
         given = _given(
             policy=policy if isinstance(policy, EllipsisType) else as_policy(policy),
             across=across,

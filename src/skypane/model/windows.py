@@ -96,8 +96,8 @@ class WindowSpec(Panes):
         return max(self.size_us, self.slide_us)
 
     def explain(self) -> str:
-        """Windows and panes in words."""
-        return f"{self}; {self.panes_per_window} panes of {format_duration_us(self.pane_us)} each"
+        """The panes of a window in words; ``str()`` is for the windows."""
+        return f"{self.panes_per_window} panes of {format_duration_us(self.pane_us)} each"
 
     def describe(self) -> Mapping[str, object]:
         """Size and slide."""

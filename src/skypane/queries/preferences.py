@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -28,10 +28,9 @@ class Preferences:
     maximize: tuple[str, ...]
 
     @classmethod
-    def of(cls, minimize: Sequence[str] | str, maximize: Sequence[str] | str) -> Preferences:
+    def of(cls, minimize: Sequence[str] | str | None, maximize: Sequence[str] | str | None) -> Preferences:
         """Check the options a user gave."""
-        low = (minimize,) if isinstance(minimize, str) else tuple(minimize)
-        high = (maximize,) if isinstance(maximize, str) else tuple(maximize)
+        low, high = _names(minimize, "minimize"), _names(maximize, "maximize")
         names = low + high
         if not names:
             raise OptionError("Give at least one attribute in minimize=[...] or maximize=[...].")
@@ -87,6 +86,14 @@ class Preferences:
     def oriented(self, row: Row) -> tuple[float, ...]:
         """The attributes of one plain row, smaller is better (for oracles)."""
         return tuple(row[n] for n in self.minimize) + tuple(_negated(row[n]) for n in self.maximize)
+
+
+def _names(given: Sequence[str] | str | None, option: str) -> tuple[str, ...]:
+    if given is None or isinstance(given, str):
+        return () if given is None else (given,)
+    if not isinstance(given, Iterable):
+        raise OptionError(f"{option}={given!r} must be a column name or a list of column names.")
+    return tuple(given)
 
 
 def comparable(column: pa.ChunkedArray) -> Float64Array:

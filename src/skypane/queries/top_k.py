@@ -13,6 +13,7 @@ from skypane import kernels
 from skypane.model.columns import ID, PREFIX
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import Groups, Int64Array
+from skypane.model.numbers import whole_number
 from skypane.queries.base import Expression, Grouped, Invalid, Row, Selection
 from skypane.queries.preferences import comparable
 from skypane.tables.take import take_rows
@@ -42,8 +43,7 @@ class TopK(Selection):
     score: str
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise OptionError(f"k={self.k!r} must be a whole number, 1 or more.")
+        object.__setattr__(self, "k", whole_number(self.k, "k"))
         if not isinstance(self.score, str) or not self.score.strip():
             raise OptionError(
                 f"score={self.score!r} must be a SQL expression over the columns, such as 'rating / price'."

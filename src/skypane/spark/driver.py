@@ -7,7 +7,6 @@ process dies anywhere in it, the same batch gives the same step again.
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -117,7 +116,7 @@ class StepDriver:
             reach("step.cleaned")
             watch.lap("commit")
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            self._checkpoint.discard(scratch)
         metrics = step_metrics(self._flow, manifest, stepped, watch.times(), self._settings)
         self.log.add(metrics)
         self._warn(metrics.slack_warning)

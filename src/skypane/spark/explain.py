@@ -27,7 +27,7 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
     keeps = "hands records over, to be buffered" if in_order else "keeps one partial per key and pane"
     lines = [
         f"query         {definition.query.kind}: {what}",
-        f"windows       by {definition.time}, {window.explain()}",
+        f"windows       {window}, by {definition.time}; {window.explain()}",
         f"key           {key}",
         f"lateness      {policy.name}: {wait}",
         f"times         {guard.describe()}",

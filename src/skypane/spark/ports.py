@@ -15,7 +15,7 @@ from skypane.flow.reports import Kept, PaneReport, WindowReport, added
 from skypane.flow.step import Move
 from skypane.scheduling.batch_plan import BatchPlan
 from skypane.scheduling.ranges import ALL_GROUPS, task_ranges
-from skypane.spark.jobs.pane_job import PaneJob, run_pane_job
+from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, run_window_job, store_state
 from skypane.spark.outputs import Outputs
@@ -58,8 +58,7 @@ class SparkStages:
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
     ) -> tuple[PaneReport[Written], pa.Table | None]:
-        """Run the pane job over the batch, where its records are or where the plan sends them."""
-        assert self.df is not None
+        """Run the pane job over the batch."""
         quarantine = self.outputs.quarantine
         job = PaneJob(
             self.definition,
@@ -68,11 +67,15 @@ class SparkStages:
             self.outputs.late is not None or self.definition.judges_late,
             None if quarantine is None else quarantine.sink.writer(self.scratch),
         )
-        df = bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan)
-        report = run_pane_job(job, df)
+        report = self._run_panes(job, plan, degree)
         suspects = together(map_table(file.path) for file in report.suspects)
         self.watch.lap("panes")
         return replace(report, took_us=self.watch.us("panes")), suspects
+
+    def _run_panes(self, job: PaneJob, plan: BatchPlan | None, degree: int | None) -> PaneReport[Written]:
+        """Where the records are, or where the plan sends them."""
+        assert self.df is not None
+        return run_pane_job(job, bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan))
 
     def windows(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
         """Run the window job where it is cheapest, or not at all if it would change nothing."""
@@ -88,9 +91,9 @@ class SparkStages:
 
     def _run(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
         if move.trusted is not None:
-            file = ArrowWriter(str(self.scratch)).write([move.trusted])
-            assert file is not None
-            move = replace(move, partials=(*move.partials, file), trusted=None)
+            # Nothing, if they are all in the gaps between hopping windows.
+            trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
+            move = replace(move, partials=(*move.partials, *trusted), trusted=None)
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
         in_driver = sum(rows.values()) + sum(file.rows for file in move.late) <= self.settings.inline_rows
         ranges = task_ranges(rows, move.degree, self.settings.window_scheduling)

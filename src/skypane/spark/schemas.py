@@ -11,7 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
 from pyspark.sql.types import DataType, StructType
 
-from skypane.model.errors import SchemaError
+from skypane.model.errors import OptionError, SchemaError
+
+_RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 def session_zone(spark: SparkSession) -> str:
@@ -47,6 +49,22 @@ def has_arrow_type(kind: DataType) -> bool:
 def spark_schema(schema: pa.Schema) -> StructType:
     """The Spark schema of rows that come from workers."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def takes_arrow(spark: SparkSession) -> bool:
+    """Whether PySpark can make a DataFrame of an Arrow table: not where batches may have any number of records."""
+    return int(spark.conf.get(_RECORDS) or 0) > 0
+
+
+def local_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A table on the driver as a DataFrame."""
+    if not takes_arrow(spark):
+        raise OptionError(
+            f"{_RECORDS} is {spark.conf.get(_RECORDS)}: without a limit PySpark cannot make a DataFrame of rows on the "
+            f"driver. Set one, e.g. spark.conf.set({_RECORDS!r}, 10000)."
+        )
+    # In one piece: PySpark takes an empty piece for the end of the table and loses what comes after it.
+    return spark.createDataFrame(table.combine_chunks(), schema=spark_schema(table.schema))
 
 
 Batches = Iterator[pa.RecordBatch]

@@ -37,7 +37,11 @@ def _mixed(words: Words) -> Words:
 def _words(column: pa.ChunkedArray) -> Words:
     """One word per value: its own bits, or a digest of its text."""
     kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+    if (
+        pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
+    ):
         plain = column.cast(pa.int64(), safe=False) if not _is_short(kind) else column.cast(pa.int32()).cast(pa.int64())
         bits = pc.fill_null(plain, 0).to_numpy().astype(np.int64).view(np.uint64)
     elif pa.types.is_floating(kind):

@@ -27,6 +27,8 @@ NEVER_US = -(2**63)
 LIFT_ROWS = 1 << 18
 """Records to gather before they are lifted: large enough for vectorised work, small enough to bound memory."""
 _NOTES = 64
+LIFT_BYTES = 1 << 28
+"""The same for records that are large."""
 
 
 class PaneWorker:
@@ -48,6 +50,7 @@ class PaneWorker:
         self._pending: list[pa.Table] = []
         self._pending_times: list[Int64Array] = []
         self._pending_rows = 0
+        self._pending_bytes = 0
         self._partials: list[pa.Table] = []
         self._late: list[pa.Table] = []
         self._quarantined: list[pa.Table] = []
@@ -68,7 +71,8 @@ class PaneWorker:
             self._pending.append(admitted.accepted)
             self._pending_times.append(admitted.accepted_times_us)
             self._pending_rows += admitted.accepted.num_rows
-        if self._pending_rows >= LIFT_ROWS:
+            self._pending_bytes += admitted.accepted.nbytes
+        if self._pending_rows >= LIFT_ROWS or self._pending_bytes >= LIFT_BYTES:
             self._lift_pending()
 
     def finish(self) -> PaneReport[pa.Table]:
@@ -101,6 +105,7 @@ class PaneWorker:
         rows, times = pa.concat_tables(self._pending), np.concatenate(self._pending_times)
         beyond = self._trust.suspicious(times)
         self._pending, self._pending_times, self._pending_rows = [], [], int(beyond.sum())
+        self._pending_bytes = 0  # of those that stay nothing is counted: they are few, and would only be tried again
         if self._pending_rows:
             self._pending, self._pending_times = [keep_rows(rows, beyond)], [times[beyond]]
             rows = keep_rows(rows, ~beyond)

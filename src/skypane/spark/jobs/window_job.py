@@ -98,7 +98,7 @@ def store_state(
     """Write tables of the new state."""
     parts = []
     for table in tables:
-        ref = write_table(folder, stem, table, durable=True)
+        ref = write_table(folder, stem, table)
         _cache[ref.name] = table
         parts.append(StoredPart(groups, ref, rows_by_group(table), panes))
     return tuple(parts)

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.model.errors import OptionError
 from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.spark.sinks.folder import Published, SinkFolder
+from skypane.spark.store.disk import disk
 
 _FILE_FORMATS = {"parquet", "orc", "json", "csv", "avro", "text", "xml"}
 _FLAT_FORMATS = {"csv", "text"}
@@ -73,7 +74,7 @@ class FormatSink(Sink):
         place, path = self._path, self._options.get("path", "")
         if place is not None and (path.startswith("file:") or _is_local(spark)):
             folder = SinkFolder(place, f"FormatSink({self._format!r}, path={path!r})", _STEPS)
-            folder.open(self._continuation, lambda: any(_STEPS.fullmatch(entry.name) for entry in place.iterdir()))
+            folder.open(self._continuation, lambda: any(map(_STEPS.fullmatch, disk().names(place))))
             self._folder = folder
 
     def publish(self, step: int, rows: StepRows) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from skypane.model.errors import OptionError
 from skypane.spark.sinks.base import Continuation
-from skypane.spark.store.files import sync, unique_name
+from skypane.spark.store.disk import disk, read_bytes, write_bytes
+from skypane.spark.store.files import unique_name
 from skypane.spark.store.folders import OwnFolder, usable
 
 _LOCK = "_lock"
@@ -40,7 +40,7 @@ class SinkFolder:
         self._sink = sink
         self._names = names
         self._own = OwnFolder(path, "sink", sink, _LOCK)
-        self._log: IO[str] | None = None
+        self._log = path / _LOG
 
     def open(self, continuation: Continuation, adopts: Callable[[], bool]) -> list[Published]:
         """Make the folder this query's and say what is in it, by step; refuse one that is another's.
@@ -63,7 +63,7 @@ class SinkFolder:
                 self._check_complete(continuation.step, found, logged)
                 published = sorted(logged.get(name, Published(number, name)) for name, number in found.items())
                 # The log first: a new owner must not miss what an earlier one had.
-                self._log = self._new_log(published)
+                self._new_log(published)
                 if owner != continuation.owner:
                     self._own.mark({"owner": continuation.owner})
         except BaseException:
@@ -78,21 +78,17 @@ class SinkFolder:
     def removes(self, files: Sequence[Published]) -> None:
         """To be called before files are taken away."""
         if files:
-            log = self._write([_line("-", file) for file in files])
-            os.fsync(log.fileno())
+            self._write([_line("-", file) for file in files])
+            disk().sync(self._log)
 
     def close(self) -> None:
         """Let others use it."""
-        if self._log is not None:
-            self._log.close()
-            self._log = None
         self._own.release()
 
     def _list(self) -> dict[str, int]:
         """The names that are ours, and their steps; whatever else is there is none of our business."""
-        with os.scandir(self.path) as entries:
-            matches = (self._names.fullmatch(entry.name) for entry in entries)
-            return {match[0]: int(match[1]) for match in matches if match}
+        matches = (self._names.fullmatch(name) for name in disk().names(self.path))
+        return {match[0]: int(match[1]) for match in matches if match}
 
     def _check_owner(
         self, owner: Mapping[str, str | None] | None, continuation: Continuation, found: Mapping[str, int]
@@ -126,16 +122,15 @@ class SinkFolder:
             span = f"step {first}" if first == last else f"steps {first} to {last}"
             raise OptionError(
                 f"{self._sink}: rows of {span} were removed since the query ran last: {names}{more}. Put them back, or "
-                f"give a new folder; to go on without them, remove {self.path / _LOG}."
+                f"give a new folder; to go on without them, remove {self._log}."
             )
 
     def _read_log(self) -> dict[str, Published]:
-        path = self.path / _LOG
         logged: dict[str, Published] = {}
-        if not path.exists():
+        if not disk().exists(self._log):
             return logged
         # What follows the last line break was cut off by a crash.
-        for line in path.read_text(errors="replace").split("\n")[:-1]:
+        for line in read_bytes(self._log).decode(errors="replace").split("\n")[:-1]:
             sign, _, rest = line.partition(" ")
             name, _, note = rest.partition(" ")
             match = self._names.fullmatch(name)
@@ -145,18 +140,14 @@ class SinkFolder:
                 logged.pop(name, None)
         return logged
 
-    def _new_log(self, published: Sequence[Published]) -> IO[str]:
+    def _new_log(self, published: Sequence[Published]) -> None:
         temporary = self.path / unique_name(f".{_LOG}", "")
-        temporary.write_text("".join(_line("+", file) for file in published))
-        sync(temporary)
-        temporary.replace(self.path / _LOG)
-        return (self.path / _LOG).open("a")
+        write_bytes(temporary, "".join(_line("+", file) for file in published).encode())
+        disk().rename(temporary, self._log)
 
-    def _write(self, lines: Sequence[str]) -> IO[str]:
-        assert self._log is not None, "the sink is not open"
-        self._log.write("".join(lines))
-        self._log.flush()
-        return self._log
+    def _write(self, lines: Sequence[str]) -> None:
+        if lines:
+            disk().append(self._log, "".join(lines).encode())
 
 
 def _line(sign: str, file: Published) -> str:

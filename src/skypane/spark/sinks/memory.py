@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.model.errors import OptionError
-from skypane.spark.schemas import spark_schema
+from skypane.spark.schemas import local_dataframe
 from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.spark.sinks.upsert import replaced_by
 
@@ -110,6 +110,4 @@ class MemorySink(Sink):
     def _refresh(self) -> None:
         assert self._spark is not None
         assert self._schema is not None
-        # In one piece: PySpark takes an empty piece for the end of the table and loses what comes after it.
-        frame = self._spark.createDataFrame(self.table().combine_chunks(), schema=spark_schema(self._schema))
-        frame.createOrReplaceTempView(self.name)
+        local_dataframe(self._spark, self.table()).createOrReplaceTempView(self.name)

@@ -18,8 +18,8 @@ from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.spark.sinks.folder import Published, SinkFolder
 from skypane.spark.sinks.parquet_index import ParquetIndex, Starts
 from skypane.spark.sinks.upsert import replaced_by
+from skypane.spark.store.disk import disk, ensure_folder, matching
 from skypane.spark.store.failpoints import reach
-from skypane.spark.store.files import sync
 from skypane.spark.store.folders import local_path, usable
 from skypane.spark.store.writers import ParquetWriter, RowWriter
 
@@ -59,7 +59,7 @@ class ParquetSink(Sink):
                 self._keys = tuple(continuation.keys)
                 self._clear_staging()
                 empty = self._stage(schema.empty_table())
-                empty.replace(self.path / _SCHEMA)
+                disk().rename(empty, self.path / _SCHEMA)
                 revises = REVISION in schema.names
                 self._index = ParquetIndex([self._with_starts(file) for file in files] if revises else files)
         except BaseException:
@@ -79,10 +79,10 @@ class ParquetSink(Sink):
         self._remove(stale)
         for name, file in zip(names, rows.written, strict=True):
             reach("results.staged")
-            sync(Path(file.path))
-            Path(file.path).replace(self.path / name)
+            disk().sync(Path(file.path))
+            disk().rename(Path(file.path), self.path / name)
         if names or stale:
-            sync(self.path)
+            disk().sync(self.path)
         files = [Published(step, name) for name in names]
         if REVISION in rows.schema.names:
             files = [self._with_starts(file) for file in files]
@@ -113,17 +113,17 @@ class ParquetSink(Sink):
             reach("results.staged")
             if rest.num_rows:
                 staged = self._stage(rest)
-                sync(staged)
-                staged.replace(path)
+                disk().sync(staged)
+                disk().rename(staged, path)
             else:
                 self._remove([file])
                 self._index.discard(file)
-        sync(self.path)
+        disk().sync(self.path)
 
     def _remove(self, files: Sequence[Published]) -> None:
         self._folder.removes(files)
         for file in files:
-            (self.path / file.name).unlink(missing_ok=True)
+            disk().remove(self.path / file.name)
 
     def _stage(self, table: pa.Table) -> Path:
         return Path(ParquetWriter(str(self.path / _STAGING), self._spark_schema).write_always([table]).path)
@@ -131,25 +131,26 @@ class ParquetSink(Sink):
     def _clear_staging(self) -> None:
         """Remove what crashed attempts left behind."""
         staging = self.path / _STAGING
-        staging.mkdir(exist_ok=True)
-        for path in staging.glob("rows-*.parquet"):
-            path.unlink(missing_ok=True)
+        ensure_folder(staging)
+        for path in matching(staging, "rows-*.parquet"):
+            disk().remove(path)
 
     def _with_starts(self, file: Published) -> Published:
         """The file with its windows noted: looked up if need be, once."""
         if Starts.parse(file.note) is not None:
             return file
-        starts = pc.struct_field(pq.ParquetFile(self.path / file.name).read([WINDOW]).column(WINDOW), "start")
+        starts = pc.struct_field(_read(self.path / file.name, [WINDOW]).column(WINDOW), "start")
         bounds = pc.min_max(starts.cast(pa.timestamp("us")).cast(pa.int64())).as_py()
         return file._replace(note=Starts(bounds["min"], bounds["max"]).note())
 
     def _is_of_0_1(self) -> bool:
         """Version 0.1 did not mark its folders, but left a Parquet file without rows in each."""
         try:
-            return bool(pq.read_metadata(self.path / _SCHEMA).num_rows == 0)
+            return not _read(self.path / _SCHEMA).num_rows
         except (OSError, pa.ArrowInvalid):
             return False
 
 
-def _read(path: Path) -> pa.Table:
-    return pq.ParquetFile(path).read()
+def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    with disk().reader(path) as file:
+        return pq.ParquetFile(file).read(columns)

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
-import tempfile
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,8 +21,9 @@ from typing import Any, NamedTuple
 
 from skypane.lateness.suspects import Ending
 from skypane.model.errors import CheckpointError
+from skypane.spark.store.disk import disk, ensure_folder, matching, read_bytes
 from skypane.spark.store.failpoints import reach
-from skypane.spark.store.files import read_json, write_json
+from skypane.spark.store.files import read_json, unique_name, write_json
 from skypane.spark.store.folders import OwnFolder, usable
 from skypane.spark.store.manifest import Manifest, SparkState, StepKind
 from skypane.spark.store.migrations import FORMAT_VERSION, FileKind, current
@@ -79,8 +78,10 @@ class Checkpoint:
         self._own.acquire(self._is_of_0_1)
         with usable(self.folder, "checkpoint"):
             for path in (self.state, self._manifests, self._scratch):
-                path.mkdir(exist_ok=True)
+                ensure_folder(path)
             self._identity = self._identify(dict(fingerprint))
+            # A manifest that is there may not be for good yet: whoever wrote it may have died, or failed, before that.
+            disk().sync(self._manifests)
         manifest = self._latest() or Manifest(step=0, batch_id=-1, kind="start", state=start)
         self._check_spark(manifest)
         self._collect_garbage(manifest)
@@ -89,7 +90,7 @@ class Checkpoint:
     def claim(self, places: Mapping[str, str]) -> None:
         """From now on the folder is this query's: called before the first step can show any effect."""
         wanted = {**self._identity, "places": dict(places)}
-        if wanted != self._identity or not self._query.exists():
+        if wanted != self._identity or not disk().exists(self._query):
             self._identity = wanted
             write_json(self._query, wanted)
 
@@ -105,7 +106,13 @@ class Checkpoint:
 
     def scratch(self, step: int) -> Path:
         """A fresh folder for the files of one attempt of a step."""
-        return Path(tempfile.mkdtemp(prefix=f"{step:010d}-", dir=self._scratch))
+        path = self._scratch / unique_name(f"{step:010d}", "")
+        disk().make_folder(path)
+        return path
+
+    def discard(self, scratch: Path) -> None:
+        """An attempt is over."""
+        disk().remove_folder(scratch)
 
     def log_intent(self, step: int, intent: Intent) -> None:
         """Remember a step that no source batch will repeat, before any of its effects can be seen."""
@@ -113,7 +120,7 @@ class Checkpoint:
 
     def pending_intent(self, manifest: Manifest) -> Intent | None:
         """The step that was decided but not committed before a crash, if any."""
-        if not self._intent.exists():
+        if not disk().exists(self._intent):
             return None
         intent = _read("intent", self._intent)
         if intent["step"] != manifest.step + 1:
@@ -127,7 +134,7 @@ class Checkpoint:
     def batch_time_us(self, batch_id: int) -> int:
         """When Spark planned the batch, from its offset log: the same however often the batch is repeated."""
         path = self.spark / "offsets" / str(batch_id)
-        for line in path.read_text().splitlines():
+        for line in read_bytes(path).decode().splitlines():
             if "batchTimestampMs" in line:
                 return int(json.loads(line)["batchTimestampMs"]) * 1_000
         raise CheckpointError(f"The file {path} does not say when Spark planned the batch. {_REMEDY}")
@@ -136,18 +143,20 @@ class Checkpoint:
         """Make the step the one to continue from, atomically."""
         path = self._manifests / f"{manifest.step:010d}.json"
         body = {"version": FORMAT_VERSION, "manifest": manifest.to_json()}
+        # The files have their bytes; that they are there must be as certain before a manifest says so.
+        disk().sync(self.state)
         write_json(path, body, between=[lambda: reach("manifest.written")])
         reach("manifest.committed")
 
     def clean(self, manifest: Manifest, scratch: Path) -> None:
         """Forget what the last two steps do not need."""
-        shutil.rmtree(scratch, ignore_errors=True)
-        for path in sorted(self._manifests.glob(_NUMBERED))[:-_KEEP]:
-            path.unlink(missing_ok=True)
+        self.discard(scratch)
+        for path in matching(self._manifests, _NUMBERED)[:-_KEEP]:
+            disk().remove(path)
         self._collect_state(manifest)
 
     def _latest(self) -> Manifest | None:
-        paths = sorted(self._manifests.glob(_NUMBERED))
+        paths = matching(self._manifests, _NUMBERED)
         return self._read(paths[-1]) if paths else None
 
     def _read(self, path: Path) -> Manifest:
@@ -168,7 +177,7 @@ class Checkpoint:
         """Who the query is: who it was, if the folder has one, or somebody new."""
         new = {"version": FORMAT_VERSION, "id": uuid.uuid4().hex, "query": fingerprint, "places": {}}
         new["born"] = FORMAT_VERSION
-        if not self._query.exists():
+        if not disk().exists(self._query):
             if self._has_begun():
                 raise CheckpointError(
                     f"The file {self._query} is missing, but {self._manifests} or {self.spark} is not empty. {_REMEDY}"
@@ -178,7 +187,7 @@ class Checkpoint:
         stored = current("query", found, self._query)
         if not self._has_begun() and _differences("", stored["query"], fingerprint):
             # A start that failed: nothing of that query is here but its name, and maybe files that Spark found for it.
-            shutil.rmtree(self.spark, ignore_errors=True)
+            disk().remove_folder(self.spark)
             return new
         _refuse_changes(stored["query"], fingerprint, self.folder)
         if stored != found:
@@ -187,7 +196,7 @@ class Checkpoint:
         return stored
 
     def _has_begun(self) -> bool:
-        return any(self._manifests.glob(_NUMBERED)) or _newest_id(self.spark / "offsets") >= 0
+        return bool(matching(self._manifests, _NUMBERED)) or _newest_id(self.spark / "offsets") >= 0
 
     def _check_spark(self, manifest: Manifest) -> None:
         """Spark plans a batch before we commit it, and marks it as done after that: anything else loses records."""
@@ -201,21 +210,21 @@ class Checkpoint:
 
     def _collect_garbage(self, manifest: Manifest) -> None:
         """Remove what crashed attempts left behind."""
-        for path in self._scratch.glob("[0-9]*-*"):
-            shutil.rmtree(path, ignore_errors=True)
-        for path in self._manifests.glob(f".{_NUMBERED}.*"):
-            path.unlink(missing_ok=True)
+        for path in matching(self._scratch, "[0-9]*-*"):
+            disk().remove_folder(path)
+        for path in matching(self._manifests, f".{_NUMBERED}.*"):
+            disk().remove(path)
         self._collect_state(manifest)
 
     def _collect_state(self, manifest: Manifest) -> None:
         needed = set(manifest.files)
         if manifest.step > 1:
             previous = self._manifests / f"{manifest.step - 1:010d}.json"
-            if previous.exists():
+            if disk().exists(previous):
                 needed |= self._read(previous).files
-        for path in self.state.glob("*.arrow"):
+        for path in matching(self.state, "*.arrow"):
             if path.name not in needed:
-                path.unlink(missing_ok=True)
+                disk().remove(path)
 
 
 def _read(kind: FileKind, path: Path) -> dict[str, Any]:
@@ -231,7 +240,7 @@ def _close(call: Callable[[], object]) -> None:
 
 
 def _newest_id(folder: Path) -> int:
-    return max((int(path.name) for path in folder.glob("[0-9]*") if path.name.isdigit()), default=-1)
+    return max((int(path.name) for path in matching(folder, "[0-9]*") if path.name.isdigit()), default=-1)
 
 
 def _refuse_changes(stored: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from skypane.model.errors import CheckpointError
+from skypane.spark.store.disk import disk, read_bytes, write_bytes
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,14 @@ def unique_name(stem: str, suffix: str) -> str:
     return f"{stem}-{uuid.uuid4().hex[:16]}{suffix}"
 
 
-def write_table(folder: Path, stem: str, table: pa.Table, *, durable: bool) -> FileRef:
-    """Write a table under an attempt-unique name; ``durable`` waits until it is on the disk."""
+def write_table(folder: Path, stem: str, table: pa.Table) -> FileRef:
+    """Write a table under an attempt-unique name; the folder is to be synced before the name is stored anywhere."""
     stream = pa.BufferOutputStream()
     with pa.ipc.new_file(stream, table.schema) as writer:
         writer.write_table(table)
     body = stream.getvalue()
     name = unique_name(stem, ".arrow")
-    with (folder / name).open("wb") as file:
-        file.write(body)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
+    write_bytes(folder / name, body)
     return FileRef(name, table.num_rows, body.size, zlib.crc32(body))
 
 
@@ -56,7 +52,8 @@ def read_table(folder: Path, ref: FileRef) -> pa.Table:
     path = folder / ref.name
     remedy = "Restore the file from a backup, or start over with a new checkpoint folder."
     try:
-        body = pa.OSFile(str(path), "rb").read_buffer()
+        with disk().reader(path) as file:
+            body = file.read_buffer()
     except OSError as error:
         raise CheckpointError(f"The state file {path} cannot be read ({error}). {remedy}") from error
     if body.size != ref.bytes or zlib.crc32(body) != ref.crc32:
@@ -66,28 +63,25 @@ def read_table(folder: Path, ref: FileRef) -> pa.Table:
 
 def map_table(path: str) -> pa.Table:
     """Read a table written by this step; the pages stay in the file cache."""
-    return pa.ipc.open_file(pa.memory_map(path)).read_all()
+    return pa.ipc.open_file(disk().mapped(Path(path))).read_all()
 
 
 def write_json(path: Path, body: Mapping[str, Any], *, between: Sequence[Any] = ()) -> None:
     """Replace a JSON file in one atomic step; ``between`` are called when the new one is written but not in place."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    sealed = json.dumps({"crc32": zlib.crc32(text.encode()), "body": json.loads(text)}, sort_keys=True, indent=1)
+    sealed = f'{{"body": {text},\n"crc32": {zlib.crc32(text.encode())}}}\n'
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    with temporary.open("w") as file:
-        file.write(sealed)
-        file.flush()
-        os.fsync(file.fileno())
+    write_bytes(temporary, sealed.encode())
     for call in between:
         call()
-    temporary.replace(path)
-    sync(path.parent)
+    disk().rename(temporary, path)
+    disk().sync(path.parent)
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
     """Read a JSON file back; refuse a damaged one."""
     try:
-        sealed = json.loads(path.read_text())
+        sealed = json.loads(read_bytes(path))
         body: dict[str, Any] = sealed["body"]
         text = json.dumps(body, sort_keys=True, separators=(",", ":"))
         intact = zlib.crc32(text.encode()) == sealed["crc32"]
@@ -96,12 +90,3 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
     if not intact:
         raise CheckpointError(f"The file {path} is damaged: its checksum does not match. {remedy}")
     return body
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the renames in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 from skypane.model.errors import CheckpointError, OptionError
+from skypane.spark.store.disk import Lock, disk, ensure_folder
 from skypane.spark.store.files import read_json, write_json
 from skypane.spark.store.migrations import FORMAT_VERSION, current
 
@@ -68,12 +68,12 @@ class OwnFolder:
         self._kind = kind
         self._option = option
         self._lock_name = lock
-        self._lock: IO[str] | None = None
+        self._lock: Lock | None = None
 
     @property
     def marked(self) -> bool:
         """Whether it is known to be ours."""
-        return (self.path / MARKER).exists()
+        return disk().exists(self.path / MARKER)
 
     def acquire(self, adopts: Callable[[], bool]) -> dict[str, Any]:
         """Check, create, mark and lock it; what the marker says.
@@ -82,7 +82,7 @@ class OwnFolder:
         """
         with usable(self.path, self._option):
             self._check(adopts)
-            self.path.mkdir(parents=True, exist_ok=True)
+            ensure_folder(self.path)
             if not self.marked:
                 self.mark({})
             lock = self._acquire_lock()
@@ -105,7 +105,7 @@ class OwnFolder:
             self._lock = None
 
     def _check(self, adopts: Callable[[], bool]) -> None:
-        if self.path.exists() and not self.path.is_dir():
+        if disk().exists(self.path) and not disk().is_folder(self.path):
             raise OptionError(f"{self._option}: {self.path} is a file; give a folder.")
         if self.marked:
             self._read_marker()
@@ -119,10 +119,9 @@ class OwnFolder:
             )
 
     def _strangers(self) -> list[str]:
-        if not self.path.exists():
+        if not disk().exists(self.path):
             return []
-        with os.scandir(self.path) as entries:
-            names = {entry.name for entry in entries} - _NOBODYS
+        names = {*disk().names(self.path)} - _NOBODYS
         # A crash may have left a marker that was written but not in place.
         return sorted(name for name in names if not name.startswith(f".{MARKER}."))
 
@@ -133,17 +132,12 @@ class OwnFolder:
             raise OptionError(f"{self._option}: {self.path} is the folder of a {body['kind']}. Give another folder.")
         return body
 
-    def _acquire_lock(self) -> IO[str]:
-        lock = (self.path / self._lock_name).open("w")
+    def _acquire_lock(self) -> Lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BaseException as error:
-            lock.close()
-            if not isinstance(error, BlockingIOError):
-                raise
+            return disk().lock(self.path / self._lock_name)
+        except BlockingIOError as error:
             kind = CheckpointError if self._kind == "checkpoint" else OptionError
             raise kind(
                 f"The {self._kind} {self.path} is in use by another running query. "
                 "Stop that one, or use another folder."
             ) from error
-        return lock

@@ -97,5 +97,5 @@ def _merged(
 def _store(folder: Path, stem: str, kind: _Kind, groups: GroupRange, table: pa.Table, level: int) -> StoredPart:
     numbers = table.column(kind.number).to_numpy()
     span = PaneRange(int(numbers.min()), int(numbers.max()) + 1)
-    file = write_table(folder, f"{stem}-past", table, durable=True)
+    file = write_table(folder, f"{stem}-past", table)
     return StoredPart(groups, file, numbers=span, level=level)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skypane.spark.store.disk import disk
 from skypane.spark.store.files import unique_name
 
 
@@ -40,7 +42,7 @@ class ArrowWriter(RowWriter):
         if not rows:
             return None
         path = f"{self.folder}/{unique_name('rows', '.arrow')}"
-        with pa.OSFile(path, "wb") as stream, pa.ipc.new_file(stream, tables[0].schema) as writer:
+        with disk().writer(Path(path)) as file, pa.ipc.new_file(file, tables[0].schema) as writer:
             for table in tables:
                 writer.write_table(table)
         return Written(path, rows)
@@ -63,7 +65,10 @@ class ParquetWriter(RowWriter):
         """One file, even if it has no rows: it still says what the columns are."""
         path = f"{self.folder}/{unique_name('rows', '.parquet')}"
         rows = 0
-        with pq.ParquetWriter(path, tables[0].schema, compression="zstd", store_schema=False) as writer:
+        with (
+            disk().writer(Path(path)) as file,
+            pq.ParquetWriter(file, tables[0].schema, compression="zstd", store_schema=False) as writer,
+        ):
             for table in tables:
                 writer.write_table(table)
                 rows += table.num_rows

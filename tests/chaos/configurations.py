@@ -1,0 +1,109 @@
+"""Configurations: continuous queries with everything that can be chosen about them, by a seed and as plain JSON."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import skypane as sp
+from skypane.api.by_name import POLICIES, as_policy
+from skypane.api.run_options import RunOptions
+from skypane.api.stream import ContinuousQuery
+from skypane.flow.windows.emit.names import EMISSIONS
+from skypane.model.errors import OptionError
+from skypane.scheduling.pane_strategies import SPLITTINGS
+from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
+
+QUERIES: Mapping[str, dict[str, Any]] = {
+    "skyline": {"minimize": "a", "maximize": "b"},
+    "top_delta": {"delta": 2, "minimize": "a", "maximize": "b"},
+    "top_k": {"k": 2, "score": "a"},
+    "aggregate": {"records": "count", "low": "min(a)", "high": "max(b)", "total": "sum(n)"},
+}
+_POLICIES: Mapping[str, dict[str, Any]] = {
+    "kslack": {"max_slack": "2 seconds"},
+    "fixed_delay": {"delay": "300 milliseconds"},
+    "drop_ratio": {"target": 0.1, "initial_slack": "200 milliseconds"},
+    "harm": {"target": 0.05, "initial_slack": "200 milliseconds"},
+}
+WINDOWS = (
+    ("1 second", None),
+    ("1 second", "500 milliseconds"),
+    ("1 second", "250 milliseconds"),
+    ("500 milliseconds", "1 second"),
+    ("1500 milliseconds", "1 second"),
+    ("8 seconds", "500 milliseconds"),
+)
+assert POLICIES.keys() == _POLICIES.keys()
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One query and how it is run."""
+
+    query: str
+    window: tuple[str, str | None]
+    keys: tuple[str, ...]
+    policy: str
+    emit: str
+    lateness: dict[str, Any] = field(default_factory=dict)
+    parallel: dict[str, Any] = field(default_factory=dict)
+    partition: str | None = None
+    outputs: tuple[str, ...] = ("late", "quarantine")
+
+    def build(self, df: Any) -> ContinuousQuery:
+        """The query; the records may be anything until it is started."""
+        windowed = sp.stream(df, time="ts", key=list(self.keys) or None, partition=self.partition).window(*self.window)
+        asked: ContinuousQuery = getattr(windowed, self.query)(**QUERIES[self.query])
+        policy = as_policy(self.policy, **_POLICIES[self.policy])
+        return asked.lateness(policy, **self.lateness).parallel(**self.parallel)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Configuration:
+        tuples = {name: tuple(body[name]) for name in ("window", "keys", "outputs")}
+        return cls(**{**body, **tuples})
+
+
+def random_configuration(rng: random.Random, **wanted: Any) -> Configuration:
+    """Any that can be had; ``wanted`` says what must not be left to chance."""
+    while True:
+        configuration = _any(rng, wanted)
+        try:
+            configuration.build(None).plan(RunOptions(sp.ConsoleSink(), emit=configuration.emit), slots=2)
+        except OptionError:
+            continue
+        return configuration
+
+
+def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
+    partition = "zone" if rng.random() < 0.25 else None
+    lateness: dict[str, Any] = {"future_support": rng.choice([2, 5])}
+    if rng.random() < 0.5:
+        lateness["allowed"] = rng.choice(["500 milliseconds", "5 seconds"])
+    if partition:
+        lateness |= {"across": rng.choice(["min", "max"]), "max_lag": rng.choice([None, "1 second"])}
+    parallel = {
+        "splitting": rng.choice(["combine", "combine", *SPLITTINGS]),
+        "pane_degree": rng.choice([None, 1, 3]),
+        "degree": rng.choice([1, 1, 2, 3]),
+        "window_scheduling": rng.choice(["ranges", *WINDOW_SCHEDULINGS]),
+        "sliding": rng.choice(["auto", "auto", "tiles", "recompute"]),
+        "processing": rng.choice(["out_of_order", "out_of_order", "in_order"]),
+    }
+    chosen: dict[str, Any] = {
+        "query": rng.choice(list(QUERIES)),
+        "window": rng.choice(WINDOWS),
+        "keys": rng.choice([(), ("city",), ("city", "zone")]),
+        "policy": rng.choice(list(_POLICIES)),
+        "emit": rng.choice(list(EMISSIONS)),
+        "lateness": lateness,
+        "parallel": parallel,
+        "partition": partition,
+        "outputs": tuple(name for name in ("late", "quarantine") if rng.random() < 0.8),
+    }
+    return Configuration(**{**chosen, **wanted})
