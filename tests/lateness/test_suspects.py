@@ -195,8 +195,11 @@ def test_in_a_live_stream_a_record_after_a_pause_is_believed_at_once() -> None:
     fates, night_us = Fates(), NOW_US - 8 * HOUR_US
     for i in range(12):
         fates.feed([night_us + i * SECOND_US], now_us=night_us + i * SECOND_US)
+    backlog = replace(fates, accepted=[], refused=[])
     fates.feed([NOW_US - SECOND_US])
     assert fates.t_max_us == NOW_US - SECOND_US
+    backlog.feed([NOW_US - SECOND_US, night_us + 20 * SECOND_US])
+    assert backlog.t_max_us == night_us + 20 * SECOND_US
     fates.feed([NOW_US + DAY_US])
     assert fates.t_max_us == NOW_US - SECOND_US
 

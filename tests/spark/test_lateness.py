@@ -19,6 +19,7 @@ from skypane.local.engine import Engine
 from skypane.testing.oracle import as_text
 from tests.spark_support.streams import (
     HOUR_US,
+    SCHEMA,
     Outputs,
     definition_of,
     expected,
@@ -141,6 +142,53 @@ def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSe
         "the slowest is waited for, at most 30 s; one idle for 1 h is not"
         in query.start(available_now=True, sink=sp.DiscardSink()).explain()
     )
+
+
+def test_held_records_survive_a_restart_in_another_time_zone(spark: SparkSession, tmp_path: Path) -> None:
+    def batch(first: int, *seconds: float) -> pa.Table:
+        rows = [
+            {"n": first + i, "ts": int(second * 1e6), "city": "ulm", "zone": 1, "a": 1.0, "b": 1}
+            for i, second in enumerate(seconds)
+        ]
+        return pa.Table.from_pylist(rows, SCHEMA)
+
+    outputs, zone = Outputs(), str(spark.conf.get("spark.sql.session.timeZone"))
+    batches = [batch(0, 1.0, 1.5, 90_000.2), batch(10, 90_000.4), batch(20, 90_001.5, 90_002.5, 1.7)]
+    held = []
+    try:
+        for index, rows in enumerate(batches):
+            spark.conf.set("spark.sql.session.timeZone", ("UTC", "Asia/Tokyo", "UTC")[index])
+            write_batches(tmp_path / "in", [rows], first=index)
+            source = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
+            query = source.aggregate(rows="count", least="min(n)").lateness(sp.FixedDelay("0 seconds"))
+            running = run_to_end(query, outputs, checkpoint=tmp_path / "c", flush=index == 2)
+            held.append(running.metrics().ledger.held)
+            assert running.metrics().delivered == sum(b.num_rows for b in batches[: index + 1])
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert held == [1, 2, 0]
+    answers = [(micros(r["window"]["start"]) // 10**6, r["rows"], r["least"]) for r in outputs.results.rows()]
+    assert answers == [(1, 3, 0), (90_000, 2, 2), (90_001, 1, 20), (90_002, 1, 21)]
+
+
+def test_a_slack_of_many_windows_is_warned_about_once(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [[10.0, 10.1], [3.0, 11.0], [12.0], [13.0]]
+    for index, seconds in enumerate(rows):
+        ts = pa.array([int(second * 1e6) for second in seconds], pa.timestamp("us", "UTC"))
+        write_batches(tmp_path / "in", [pa.table({"ts": ts})], first=index)
+    source = sp.stream(read_batches(spark, tmp_path / "in", pa.schema([ts_field()])), time="ts").window("1 second")
+    running = run_to_end(source.aggregate(rows="count"), Outputs())
+    warnings = [step.slack_warning for step in running.metrics().recent]
+    assert warnings[0] is None
+    assert warnings[-1] is not None
+    assert warnings[-1].startswith("answers wait 7100 ms for late records, more than 3 windows")
+    assert [record.getMessage() for record in caplog.records if record.name == "skypane"] == [warnings[-1]]
+
+
+def ts_field() -> pa.Field:
+    return pa.field("ts", pa.timestamp("us", "UTC"))
 
 
 def test_latencies_are_those_of_the_definitions(spark: SparkSession, tmp_path: Path) -> None:

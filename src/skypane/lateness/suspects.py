@@ -104,12 +104,12 @@ class Verdict:
 def judge(guard: FutureGuard, known: Known, suspects: Suspects, now_us: int, ending: Ending | None = None) -> Verdict:
     """Judge the suspects of a batch, and those held so far, by the batch's clock; blind to order and task borders."""
     limit = guard.limit_us(known.t_max_us, now_us)
-    court = _Court(guard, known, suspects, limit)
+    court = _Court(guard, known, suspects, limit, paused=ending is not None)
     t_max = court.believe()
     if limit is not None and court.refutes_the_clock(t_max):
         unseen = suspects.times_us[~suspects.held & (suspects.times_us > limit)]
         known = replace(known, newest_us=guard.newest([*known.newest_us, *guard.newest_of(unseen)]))
-        limit, court = None, _Court(guard, known, suspects, None)
+        limit, court = None, _Court(guard, known, suspects, None, paused=ending is not None)
         t_max = court.believe()
     if ending is not None:
         t_max = court.believe_at_the_end(t_max, ending)
@@ -130,7 +130,9 @@ def judge(guard: FutureGuard, known: Known, suspects: Suspects, now_us: int, end
 class _Court:
     """The suspects up to a limit, in order of time."""
 
-    def __init__(self, guard: FutureGuard, known: Known, suspects: Suspects, limit_us: int | None) -> None:
+    def __init__(
+        self, guard: FutureGuard, known: Known, suspects: Suspects, limit_us: int | None, *, paused: bool
+    ) -> None:
         self._guard, self._known, self._all, self._limit_us = guard, known, suspects, limit_us
         within = np.ones(len(suspects.times_us), dtype=np.bool_) if limit_us is None else suspects.times_us <= limit_us
         where = np.flatnonzero(within)
@@ -138,7 +140,8 @@ class _Court:
         self._times = suspects.times_us[self._where]
         held_us = suspects.times_us[within & suspects.held]
         # Of a pause, what is held is all there is; else only what has just come says where the stream is now.
-        self._stones = self._times if not known.records else np.sort(suspects.times_us[within & ~suspects.held])
+        stones = suspects.behind == 0 if paused else ~suspects.held
+        self._stones = np.sort(suspects.times_us[within & stones])
         self._gaps = _Gaps(guard.newest([*known.newest_us, *known.recent_us, *guard.newest_of(held_us)]))
 
     def believe(self) -> int | None:
@@ -149,22 +152,22 @@ class _Court:
         t_max = max((t for t in (anchor, known.trusted_us) if t is not None), default=None)
         while True:
             t_max = guard.trusted_until(t_max, self._stones)
-            further = [
-                step for step in (self._live(), self._usual_step(t_max), self._majority(t_max)) if step is not None
-            ]
-            if not further or (t_max is not None and max(further) <= t_max):
+            further = [self._live(t_max), self._usual_step(t_max), self._majority(t_max)]
+            newest = max((step for step in further if step is not None), default=None)
+            if newest is None or (t_max is not None and newest <= t_max):
                 return t_max
-            t_max = max(further)
+            t_max = newest
 
     def _beyond(self, t_max_us: int | None) -> int:
         """The first suspect that is not believed."""
         return 0 if t_max_us is None else int(np.searchsorted(self._times, t_max_us, side="right"))
 
-    def _live(self) -> int | None:
-        """The newest time, if it is what a live stream sends."""
+    def _live(self, t_max_us: int | None) -> int | None:
+        """The newest time, if it is what a live stream sends, and nothing comes from elsewhere."""
         live_from = self._known.live_from_us
-        newest = int(self._stones[-1]) if len(self._stones) else None
-        return None if live_from is None or newest is None or newest < live_from else newest
+        if live_from is None or not len(self._stones) or self._trusted(t_max_us):
+            return None
+        return int(self._stones[-1]) if self._stones[-1] >= live_from else None
 
     def _usual_step(self, t_max_us: int | None) -> int | None:
         """The next time, if its distance is usual for this stream, and nothing has come elsewhere since."""
