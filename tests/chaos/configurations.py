@@ -104,6 +104,6 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         "lateness": lateness,
         "parallel": parallel,
         "partition": partition,
-        "outputs": tuple(name for name in ("late", "quarantine") if rng.random() < 0.8),
+        "outputs": tuple(name for name in ("late", "quarantine") if rng.random() < 0.6),
     }
     return Configuration(**{**chosen, **wanted})

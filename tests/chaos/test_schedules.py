@@ -1,0 +1,82 @@
+"""Thousands of crash schedules of the real step, checkpoint and Parquet sinks on a disk that tears, forgets, fills up.
+
+A failure prints its world and schedule, which are seeds, and the faults that came about. To look at one again:
+``run_schedule(World.of(25), 1)``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from skypane.spark.store import past
+from skypane.spark.store.disk import using
+from tests.chaos.configurations import Configuration
+from tests.chaos.memory_disk import MemoryDisk
+from tests.chaos.process import Work
+from tests.chaos.schedules import SCHEMA, World, contents, run_schedule
+
+WORLDS, SCHEDULES = 200, 10
+SOAK_WORLDS, SOAK_SCHEDULES = 5_000, 20
+
+
+@pytest.fixture(autouse=True)
+def _small_tables_need_no_threads() -> Iterator[None]:
+    threads, merge_at = pa.cpu_count(), past._MERGE_AT
+    pa.set_cpu_count(1)
+    yield
+    pa.set_cpu_count(threads)
+    past._MERGE_AT = merge_at
+
+
+@pytest.mark.parametrize("first", range(0, WORLDS, 50))
+def test_whatever_the_disk_does_the_sinks_have_the_same_rows(first: int) -> None:
+    run_worlds(first, 50, SCHEDULES)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("first", range(WORLDS, WORLDS + SOAK_WORLDS, 500))
+def test_whatever_the_disk_does_again_and_again(first: int) -> None:
+    run_worlds(first, 500, SOAK_SCHEDULES)
+
+
+def run_worlds(first: int, worlds: int, schedules: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(first, first + worlds):
+        world = World.of(seed)
+        for number in range(schedules):
+            seen.update(fault.split()[0] for fault in run_schedule(world, number))
+    # Every kind of fault has come about, and often: the schedules are worth running.
+    assert min(seen[kind] for kind in ("kill", "power", "unreadable", "full")) > worlds * schedules // 10, seen
+
+
+def test_the_worlds_are_worth_running() -> None:
+    worlds = [World.of(seed) for seed in range(40)]
+    for sink in ("results", "late", "quarantine"):
+        assert sum(len(world.undisturbed.contents.get(sink, {})) for world in worlds) > 20, sink
+    rows = [row for w in worlds for steps in w.undisturbed.contents["results"].values() for row in steps]
+    assert any("'revision': 1" in row for row in rows)
+    assert any("'change': -1" in row for row in rows)
+    for name in ("query", "policy", "emit"):
+        assert len({getattr(world.work.configuration, name) for world in worlds}) >= 2, name
+
+
+def test_records_far_ahead_that_are_believed_may_all_be_in_the_gaps_between_windows() -> None:
+    batch = pa.Table.from_pylist([record(0, 100_000), record(1, 10**15 + 600_000), record(2, 10**15 + 700_000)], SCHEMA)
+    configuration = Configuration(
+        "aggregate", ("500 milliseconds", "1 second"), (), "kslack", "full", lateness={"future_support": 2}
+    )
+    work, disk = Work(configuration, [batch]), MemoryDisk(World.of(0).before[0].rng)
+    with using(disk):
+        ledger = replace(work).run(disk)
+    assert ledger.accepted == 3
+    assert len(contents(disk, work)["results"]) == 1
+
+
+def record(n: int, time_us: int) -> dict[str, object]:
+    return {"n": n, "ts": time_us, "city": "ulm", "zone": 1, "a": 1.0, "b": 1}
