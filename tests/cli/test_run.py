@@ -193,6 +193,11 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--checkpoint", "query.toml/c"], ["checkpoint: the folder", "query.toml is a file"]),
         (["--sink", "parquet:query.toml"], ["sink: the folder", "query.toml is a file"]),
         (["--log", "query.toml/spark.log"], ["--log: the folder", "query.toml is a file"]),
+        (["--checkpoint", "~nosuchuser/x"], ["there is no such user"]),
+        (["--checkpoint", "a" * 300], ["is no name that a folder can have"]),
+        (["--checkpoint", "hdfs://a/b"], ["hdfs://"]),
+        (["--sink", "csv:x", "--sink-option", "path=y"], ["[sink] options has 'path'"]),
+        (["--sink", ":x"], ["has no format"]),
     ],
 )
 def test_mistakes_are_told_before_spark_is_started(arguments: list[str], words: list[str], folder: Path) -> None:

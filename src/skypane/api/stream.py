@@ -94,7 +94,7 @@ class Windowed:
         """The ``k`` records of each window with the largest ``score``, any Spark SQL expression."""
         return self.query(TopK(k, score))
 
-    def aggregate(self, **outputs: str) -> ContinuousQuery:
+    def aggregate(self, /, **outputs: str) -> ContinuousQuery:
         """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression."""
         return self.query(Aggregates.of(outputs))
 

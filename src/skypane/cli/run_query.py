@@ -15,6 +15,7 @@ from skypane.api.run_options import RunOptions
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
 from skypane.queries.base import find_column
+from skypane.spark.store.folders import local_path
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream as GeneratedStream
 
@@ -109,6 +110,10 @@ def _sink(settings: Mapping[str, Any], name: str) -> Sink:
         if path is None:
             raise OptionError(f"The {name} of format parquet needs a path: --{name} parquet:FOLDER.")
         return sp.ParquetSink(path)
+    for taken in {"path", "format", "self"} & set(options):
+        raise OptionError(f"[{name}] options has {taken!r}: give it as a setting of the section itself.")
+    if not kind:
+        raise OptionError(f"The {name} has no format: write --{name} FORMAT:PATH, e.g. --{name} parquet:out.")
     return sp.FormatSink(kind, **({} if path is None else {"path": path}), **options)
 
 
@@ -116,13 +121,13 @@ def _check_places(spec: Spec) -> None:
     """A folder that cannot be made is noticed before Spark has been started for it."""
     places = {name: spec[name].get("path") for name in SINKS if spec[name].get("format", "parquet") == "parquet"}
     for name, place in {**places, "checkpoint": spec["run"].get("checkpoint")}.items():
-        if place is not None and "://" not in place:
-            check_folder(name, Path(place.removeprefix("file:")))
+        if place is not None:
+            check_folder(name, local_path(place, name))
 
 
 def check_folder(name: str, path: Path) -> None:
     """Refuse a folder that cannot be made or written; nothing is made."""
-    folder = path.expanduser().absolute()
+    folder = path.absolute()
     there = next(known for known in (folder, *folder.parents) if known.exists())
     if not there.is_dir():
         raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")

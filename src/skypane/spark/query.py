@@ -69,6 +69,12 @@ class RunningQuery:
         """What the query does, stage by stage."""
         return self._explanation
 
+    def __repr__(self) -> str:
+        metrics, failed = self.metrics(), self.exception() is not None
+        how = "failed" if failed else "active" if self.is_active else "ended"
+        counts = f"{metrics.steps} steps, {metrics.delivered:,} records, {metrics.windows:,} answers"
+        return f"<RunningQuery {how}: {counts}>"
+
     def exception(self) -> BaseException | None:
         """What made the query fail, if it did."""
         return self._run.failure
