@@ -162,7 +162,10 @@ class Checkpoint:
     def _read(self, path: Path) -> Manifest:
         body = _read("manifest", path)
         try:
-            return Manifest.from_json(body["manifest"])
+            manifest = Manifest.from_json(body["manifest"])
+            if manifest.step != int(path.stem):
+                raise CheckpointError(f"It is that of step {manifest.step}.")
+            return manifest
         except (CheckpointError, ValueError, KeyError, TypeError, IndexError) as error:
             raise CheckpointError(f"The file {path} cannot be used. {error} {_REMEDY}") from error
 

@@ -48,7 +48,7 @@ def local_path(path: str | os.PathLike[str], option: str) -> Path:
             )
         # Not address.path: it ends at a question mark or a hash sign, which folders may have in their names.
         text = unquote(re.sub(r"^file:(//(localhost)?(?=/))?", "", text, flags=re.IGNORECASE))
-    if "\0" in text or any(len(os.fsencode(part)) > _LONGEST_NAME for part in text.split("/")):
+    if "\0" in text or any(len(part.encode(errors="surrogatepass")) > _LONGEST_NAME for part in text.split("/")):
         raise OptionError(f"{option}={text!r} is no name that a folder can have. Give a shorter one, without NUL.")
     try:
         return Path(text).expanduser().absolute()
