@@ -31,7 +31,10 @@ _LONGEST_NAME = 255
 
 def local_path(path: str | os.PathLike[str], option: str) -> Path:
     """The folder behind a path or a ``file:`` address; other file systems are refused."""
-    text = os.fspath(path)
+    try:
+        text = os.fspath(path)
+    except TypeError as error:
+        raise OptionError(f"{option}={path!r} is not a path. Give a text or a pathlib.Path.") from error
     if not text:
         raise OptionError(f"{option}='' names no folder. Give one that is new or empty.")
     address = urlsplit(text)
