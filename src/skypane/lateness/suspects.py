@@ -185,9 +185,14 @@ class _Court:
         return int(self._times[first:][agreed][-1]) if agreed.any() else None
 
     def _near_or_beyond(self, first: int) -> Int64Array:
-        """For each suspect that is not believed, how many others are near it or beyond it."""
+        """For each suspect that is not believed, how many others, themselves not contradicted, are near or beyond."""
         times = within_range(self._times[first:])
-        return len(times) - np.searchsorted(times, times - (self._guard.max_future_us or 0)) - 1
+        votes = self._all.behind[self._where[first:]] == 0
+        before = np.concatenate(([0], np.cumsum(votes)))[
+            np.searchsorted(times, times - (self._guard.max_future_us or 0))
+        ]
+        others: Int64Array = votes.sum() - before - votes
+        return others
 
     def _trusted(self, t_max_us: int | None) -> int:
         """How many records of the batch are believed."""
