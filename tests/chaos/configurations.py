@@ -23,7 +23,7 @@ QUERIES: Mapping[str, dict[str, Any]] = {
     "aggregate": {"records": "count", "low": "min(a)", "high": "max(b)", "total": "sum(n)"},
 }
 _POLICIES: Mapping[str, dict[str, Any]] = {
-    "kslack": {"max_slack": "2 seconds"},
+    "kslack": {"max_slack": "300 milliseconds"},
     "fixed_delay": {"delay": "300 milliseconds"},
     "drop_ratio": {"target": 0.1, "initial_slack": "200 milliseconds"},
     "harm": {"target": 0.05, "initial_slack": "200 milliseconds"},

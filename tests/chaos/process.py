@@ -30,6 +30,7 @@ from skypane.spark.driver import StepDriver
 from skypane.spark.jobs import window_job
 from skypane.spark.jobs.pane_job import PaneJob
 from skypane.spark.options import LaunchOptions
+from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
 from skypane.spark.sinks.base import Continuation
 from skypane.spark.store.checkpoint import Checkpoint
@@ -95,6 +96,11 @@ class Work:
         definition = self.plan[0]
         return [prepare(definition.query, definition.keys, batch) for batch in self.batches]
 
+    @cached_property
+    def planned_outputs(self) -> Outputs:
+        definition, options = self.plan
+        return launch._outputs(definition, options, self.batches[0].schema, self.prepared[0].schema)
+
     def run(self, disk: MemoryDisk) -> Ledger:
         """One process, from its start to the end of the stream; raises whatever ends it before."""
         # What a process remembers is lost with it.
@@ -110,14 +116,12 @@ class Work:
 
     def _open(self, checkpoint: Checkpoint) -> Driver:
         definition, options = self.plan
-        sinks: dict[str, Any] = {name: sp.ParquetSink(self.root / name) for name in self.configuration.outputs}
-        options = replace(options, sink=sp.ParquetSink(self.root / "results"), **sinks)
         records = self.batches[0].schema
         flow = Flow.of(
             definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting
         )
         manifest = checkpoint.open(launch._fingerprint(definition, records), flow.start())
-        outputs = launch._outputs(definition, options, records, self.prepared[0].schema)
+        outputs = Outputs(**{o.name: replace(o, sink=sp.ParquetSink(self.root / o.name)) for o in self.planned_outputs})
         continuation = Continuation(
             checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint", born=checkpoint.born
         )

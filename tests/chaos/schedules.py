@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from skypane.model.errors import SkypaneError
 from skypane.model.ledger import Ledger
 from skypane.spark.store import past
 from skypane.spark.store.disk import using
-from tests.chaos.configurations import Configuration, random_configuration
+from tests.chaos.configurations import random_configuration
 from tests.chaos.memory_disk import Ended, Fault, FaultKind, MemoryDisk
 from tests.chaos.process import Driver, Work
 
@@ -120,9 +121,13 @@ def contents(disk: MemoryDisk, work: Work) -> Contents:
         path = Path(name)
         match = _STEP_FILE.fullmatch(path.name)
         if match and path.parent.parent == work.root:
-            rows = pq.ParquetFile(pa.BufferReader(data)).read().to_pylist()
-            found.setdefault(path.parent.name, {}).setdefault(int(match[1]), []).extend(map(repr, rows))
+            found.setdefault(path.parent.name, {}).setdefault(int(match[1]), []).extend(_rows(data))
     return {sink: {step: sorted(rows) for step, rows in steps.items()} for sink, steps in sorted(found.items())}
+
+
+@lru_cache(maxsize=1_000)
+def _rows(data: bytes) -> list[str]:
+    return [repr(row) for row in pq.ParquetFile(pa.BufferReader(data)).read().to_pylist()]
 
 
 def difference(got: Outcome, wanted: Outcome) -> str:
@@ -137,14 +142,19 @@ def difference(got: Outcome, wanted: Outcome) -> str:
     return "nothing"
 
 
+def record(n: int, time_us: int) -> dict[str, object]:
+    """One that nothing is wrong with."""
+    return {"n": n, "ts": time_us, "city": "ulm", "zone": 1, "a": 1.0, "b": 1}
+
+
 def _batches(rng: random.Random) -> list[pa.Table]:
     """Records that drift upwards through time with disorder; a few cannot be used, some batches are empty."""
     tables, n, now = [], 0, -1_000_000
     for _ in range(rng.choice([2, 2, 3, 4])):
         records = []
-        for _ in range(rng.choice([0, 4, 8])):
-            now += rng.choice([0, 50_000, 130_000, 400_000])
-            time: int | None = now - (rng.randint(0, 2_500_000) if rng.random() < 0.4 else 0)
+        for _ in range(rng.choice([0, 5, 8, 8])):
+            now += rng.choice([0, 50_000, 130_000, 700_000])
+            time: int | None = now - (rng.randint(0, 6_000_000) if rng.random() < 0.4 else 0)
             a: float | None = rng.choice([-0.0, 0.0, 1.0, 2.0, 3.0, float("inf")])
             fate = rng.random()
             if fate < 0.04:
@@ -166,8 +176,3 @@ def _batches(rng: random.Random) -> list[pa.Table]:
             n += 1
         tables.append(pa.Table.from_pylist(records, SCHEMA))
     return tables
-
-
-def configuration_of(seed: int) -> Configuration:
-    """For those who look into a failure."""
-    return World.of(seed).work.configuration

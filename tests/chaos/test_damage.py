@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from skypane.model.errors import SkypaneError
 from skypane.spark.store.disk import using
+from tests.chaos.configurations import Configuration
 from tests.chaos.memory_disk import MemoryDisk
-from tests.chaos.process import Driver
-from tests.chaos.schedules import Outcome, World, contents, difference
+from tests.chaos.process import Driver, Work
+from tests.chaos.schedules import SCHEMA, Outcome, World, contents, difference, record
 
 WORLDS, DAMAGES = 40, 15
 _OF_SINKS = ("_skypane.json", "_files.log")
@@ -96,3 +99,28 @@ def run_worlds(first: int, worlds: int, damages: int) -> None:
         ended.update(run_damaged(world, number) for number in range(damages))
     assert ended["refused"] > worlds * damages // 5, "damage must be noticed"
     assert ended["harmless"] > 0
+
+
+def test_a_damaged_bit_in_the_log_of_a_sink_cannot_hide_the_answer_that_a_revision_replaces() -> None:
+    # The notes of the log say which files a revision has to look into.
+    early = pa.Table.from_pylist([record(0, 100_000), record(1, 1_500_000)], SCHEMA)
+    overdue = pa.Table.from_pylist([record(2, 200_000)], SCHEMA)
+    work = Work(
+        Configuration("aggregate", ("1 second", None), (), "fixed_delay", "full", lateness={"allowed": "1 minute"}),
+        [early, early.slice(1), overdue],
+    )
+    clean, before = MemoryDisk(random.Random(0)), []
+    with using(clean):
+        ledger = replace(work, on_step=lambda: before.append(clean.copy(random.Random(0)))).run(clean)
+    wanted = Outcome(ledger, contents(clean, work))
+    log = "/nowhere/results/_files.log"
+    assert any("'revision': 1" in row for row in wanted.contents["results"][3]), wanted
+    for place in range(len(before[2].files()[log])):
+        for bit in range(0, 8, 3):
+            disk = before[2].copy(random.Random(0))
+            data = bytearray(disk.files()[log])
+            data[place] ^= 1 << bit
+            disk.names_now[log].data = bytes(data)
+            disk.start_process(None)
+            with using(disk):
+                assert Outcome(work.run(disk), contents(disk, work)) == wanted, (place, bit)

@@ -22,6 +22,7 @@ from skypane.lateness.policy import Lateness
 from skypane.lateness.suspects import Ending
 from skypane.local.engine import Engine, EngineState, StepOutput
 from skypane.model.windows import WindowSpec
+from skypane.queries.aggregates import Aggregates
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 
@@ -196,3 +197,19 @@ def test_a_partition_of_one_old_record_is_not_waited_for_and_one_of_many_is() ->
         batch = [(START_US + SECOND_US, 0), (START_US, 1), (START_US + SECOND_US, 2), (START_US + SECOND_US, 3)]
         run.feed([*batch, *((START_US - HOUR_US, -1 - i) for i in range(old))], START_US + DAY_US)
         assert run.state.progress.front_us == expected_us
+
+
+@pytest.mark.parametrize("apart", [2, 40, 90])
+def test_wrong_times_do_not_confirm_each_other(apart: int) -> None:
+    """In a replay with one record a batch: each stray comes while the one before it is still held."""
+    definition = Definition(Aggregates.of({"n": "count"}), WindowSpec.parse("1 second"), "ts")
+    engine = Engine(definition, KSlack(), FutureGuard(HOUR_US))
+    state, first_us = engine.start(), 1_700_000_000_000_000
+    strays = range(50, 400, apart)
+    for number in range(600):
+        time_us = first_us + number * 100_000 + (24 * HOUR_US if number in strays else 0)
+        state, _ = engine.step(state, [pa.table({"ts": pa.array([time_us], pa.timestamp("us", "UTC"))})])
+    state, _ = engine.flush(state)
+    assert state.ledger.late == 0
+    assert state.ledger.accepted == 600 - len(strays)
+    assert state.ledger.quarantined == len(strays)

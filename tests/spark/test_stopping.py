@@ -37,7 +37,7 @@ def counts(spark: SparkSession, folder: Path, window: str = "1 second") -> Any:
 
 def test_only_what_users_need_is_public() -> None:
     public = {name for name in dir(sp.RunningQuery) if not name.startswith("_")}
-    assert public == {"await_termination", "exception", "explain", "is_active", "metrics", "stop"}
+    assert public == {"await_termination", "exception", "explain", "is_active", "is_working", "metrics", "stop"}
 
 
 def test_a_sink_may_stop_its_query_but_not_wait_for_it(spark: SparkSession, tmp_path: Path) -> None:
@@ -57,6 +57,17 @@ def test_a_sink_may_stop_its_query_but_not_wait_for_it(spark: SparkSession, tmp_
     assert running[0].await_termination(WAIT_S)
     assert running[0].metrics().steps == refused[0][0], "the step was finished, no other begun"
     assert len(refused) == 1
+
+
+@pytest.mark.parametrize("what", [KeyboardInterrupt, SystemExit])
+def test_an_exit_in_a_sink_ends_the_query(spark: SparkSession, tmp_path: Path, what: type[BaseException]) -> None:
+    def leaves(rows: DataFrame, step: int) -> None:
+        raise what("of the sink")
+
+    running = counts(spark, tmp_path / "in").start(sink=leaves, available_now=True)
+    with pytest.raises(what, match="of the sink"):
+        running.await_termination(WAIT_S)
+    assert "failed" in repr(running)
 
 
 class Held(CollectSink):

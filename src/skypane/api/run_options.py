@@ -38,7 +38,8 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         given = {name: value for name, value in vars(self).items() if name not in SINKS}
-        given["checkpoint"] = None if self.checkpoint is None else os.fspath(self.checkpoint)
+        if isinstance(self.checkpoint, os.PathLike):
+            given["checkpoint"] = os.fspath(self.checkpoint)
         if isinstance(self.emit, Emission):
             del given["emit"]
         check("run", given)
@@ -46,7 +47,7 @@ class RunOptions:
     @property
     def ending(self) -> Ending | None:
         """What becomes of open windows at the end of ``available_now``."""
-        if self.flush == "auto":
+        if self.flush == "auto" and self.checkpoint is not None:
             return "auto"
         return "all" if self.flush else None
 

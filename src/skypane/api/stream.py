@@ -53,6 +53,8 @@ def stream(df: DataFrame, *, time: str, key: str | Sequence[str] | None = None, 
         raise OptionError("time= takes a column name, key= a column name or a list of column names.")
     if len(set(keys)) < len(keys):
         raise OptionError(f"key={list(keys)!r} names a column twice.")
+    if partition is not None and not isinstance(partition, str):
+        raise OptionError(f"partition={partition!r} must be the name of a column.")
     return Stream(df, time, keys, partition)
 
 
@@ -220,6 +222,7 @@ class ContinuousQuery:
         flush: at the end of ``available_now``, which windows to close and emit. ``"auto"``: those that have ended by
             the clock, less the slack, so all of a backfill, and not the hour that is still running. ``True``: all;
             records that come for them in a later run are late. ``False``: none; the next run continues with them.
+            Without a checkpoint there is no next run, and ``"auto"`` closes all.
         idle_timeout: when no record has come for so long, emit the windows that would have ended by now, had the
             stream gone on; ``None`` waits for ever.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the

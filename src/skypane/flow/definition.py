@@ -86,7 +86,9 @@ class Definition:
             if pa.types.is_nested(kind):
                 raise SchemaError(f"Key {key!r} has type {kind}; a key must be a plain column. Use its fields as keys.")
         if self.partition is not None:
-            find_column(schema, self.partition, "Partition column")
+            kind = find_column(schema, self.partition, "Partition column").type
+            if pa.types.is_nested(kind):
+                raise SchemaError(f"Partition column {self.partition!r} has type {kind}; it must be a plain column.")
         self.query.check(schema)
 
     def describe(self) -> Mapping[str, object]:

@@ -185,13 +185,14 @@ class _Court:
         return int(self._times[first:][agreed][-1]) if agreed.any() else None
 
     def _near_or_beyond(self, first: int) -> Int64Array:
-        """For each suspect that is not believed, how many others, themselves not contradicted, are near or beyond."""
-        times = within_range(self._times[first:])
-        votes = self._all.behind[self._where[first:]] == 0
-        before = np.concatenate(([0], np.cumsum(votes)))[
-            np.searchsorted(times, times - (self._guard.max_future_us or 0))
-        ]
-        others: Int64Array = votes.sum() - before - votes
+        """For each suspect that is not believed, how many others are near it or beyond it.
+
+        One that trusted records speak against has no vote: two wrong times do not make each other right.
+        """
+        times, votes = within_range(self._times[first:]), self._all.behind[self._where[first:]] == 0
+        voters = times[votes]
+        beyond = len(voters) - np.searchsorted(voters, times - (self._guard.max_future_us or 0))
+        others: Int64Array = beyond - votes
         return others
 
     def _trusted(self, t_max_us: int | None) -> int:

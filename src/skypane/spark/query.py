@@ -150,9 +150,13 @@ class QueryRun:
             self._thread_of_step = threading.get_ident()
             try:
                 self._driver.batch(df, batch_id)
-            except BaseException as error:
+            except Exception as error:
                 self.failure = readable(error)
                 raise
+            except BaseException as error:
+                # An exit or an interrupt of a sink would end this thread only, and Spark would wait for ever.
+                self.failure = error
+                raise RuntimeError(f"The step was ended by {error!r}.") from error
             finally:
                 self._thread_of_step = None
             if (last := self.metrics().last) is not None and last.records:

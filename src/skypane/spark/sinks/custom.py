@@ -172,7 +172,7 @@ def as_sink(value: object, option: str) -> Sink:
     """A sink from what a user gave: a sink, or a function of (DataFrame, batch_id)."""
     if isinstance(value, Sink):
         return value
-    if callable(value):
+    if callable(value) and not isinstance(value, type):
         return CallableSink(value)
     raise OptionError(
         f"{option}={value!r} is not a sink. Give sp.ParquetSink(path), sp.MemorySink(name), sp.ConsoleSink(), "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -129,9 +130,12 @@ class SinkFolder:
         logged: dict[str, Published] = {}
         if not disk().exists(self._log):
             return logged
-        # What follows the last line break was cut off by a crash.
-        for line in read_bytes(self._log).decode(errors="replace").split("\n")[:-1]:
-            sign, _, rest = line.partition(" ")
+        for line in read_bytes(self._log).decode(errors="replace").split("\n"):
+            text, _, checksum = line.rpartition(" ")
+            if checksum != _checksum(text):
+                # Cut off by a crash, or damaged: the file that it was about is looked into again.
+                continue
+            sign, _, rest = text.partition(" ")
             name, _, note = rest.partition(" ")
             match = self._names.fullmatch(name)
             if match and sign == "+":
@@ -151,4 +155,9 @@ class SinkFolder:
 
 
 def _line(sign: str, file: Published) -> str:
-    return f"{sign} {file.name} {file.note}".rstrip() + "\n"
+    text = f"{sign} {file.name} {file.note}".rstrip()
+    return f"{text} {_checksum(text)}\n"
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"

@@ -162,7 +162,10 @@ class Checkpoint:
     def _read(self, path: Path) -> Manifest:
         body = _read("manifest", path)
         try:
-            return Manifest.from_json(body["manifest"])
+            manifest = Manifest.from_json(body["manifest"])
+            if manifest.step != int(path.stem):
+                raise CheckpointError(f"It is that of step {manifest.step}.")
+            return manifest
         except (CheckpointError, ValueError, KeyError, TypeError, IndexError) as error:
             raise CheckpointError(f"The file {path} cannot be used. {error} {_REMEDY}") from error
 
@@ -243,10 +246,14 @@ def _newest_id(folder: Path) -> int:
     return max((int(path.name) for path in matching(folder, "[0-9]*") if path.name.isdigit()), default=-1)
 
 
+_SHOWN = {"slide": "sliding", "allowed_lateness_us": "allowed lateness in microseconds"}
+"""Options by the name they have for users, where the fingerprint has an older one."""
+
+
 def _refuse_changes(stored: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
     differences = list(_differences("", stored, wanted))
     if differences:
-        lines = "\n".join(f"  {name}: was {old!r}, now {new!r}" for name, old, new in differences)
+        lines = "\n".join(f"  {_SHOWN.get(name, name)}: was {old!r}, now {new!r}" for name, old, new in differences)
         raise CheckpointError(
             f"The checkpoint {folder} belongs to a different query:\n{lines}\n"
             "Change the query back, or give the changed query a new checkpoint folder."

@@ -31,7 +31,10 @@ _LONGEST_NAME = 255
 
 def local_path(path: str | os.PathLike[str], option: str) -> Path:
     """The folder behind a path or a ``file:`` address; other file systems are refused."""
-    text = os.fspath(path)
+    try:
+        text = os.fspath(path)
+    except TypeError as error:
+        raise OptionError(f"{option}={path!r} is not a path. Give a text or a pathlib.Path.") from error
     if not text:
         raise OptionError(f"{option}='' names no folder. Give one that is new or empty.")
     address = urlsplit(text)
@@ -48,7 +51,7 @@ def local_path(path: str | os.PathLike[str], option: str) -> Path:
             )
         # Not address.path: it ends at a question mark or a hash sign, which folders may have in their names.
         text = unquote(re.sub(r"^file:(//(localhost)?(?=/))?", "", text, flags=re.IGNORECASE))
-    if "\0" in text or any(len(os.fsencode(part)) > _LONGEST_NAME for part in text.split("/")):
+    if "\0" in text or any(len(part.encode(errors="surrogatepass")) > _LONGEST_NAME for part in text.split("/")):
         raise OptionError(f"{option}={text!r} is no name that a folder can have. Give a shorter one, without NUL.")
     try:
         return Path(text).expanduser().absolute()

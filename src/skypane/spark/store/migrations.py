@@ -82,6 +82,13 @@ def _past_from_2(part: Body) -> Body:
     return {name: part[name] for name in ("groups", "file", "numbers", "level")}
 
 
+_HAS: Final[Mapping[FileKind, frozenset[str]]] = {
+    "query": frozenset({"id", "query", "places", "born"}),
+    "manifest": frozenset({"manifest"}),
+    "intent": frozenset({"step", "kind", "now_us"}),
+    "folder": frozenset({"kind"}),
+}
+"""By what a file is known to be what its name says."""
 _MIGRATIONS: Final[Mapping[int, Callable[[FileKind, Body], Body]]] = {2: _from_2}
 """What brings a body of this version to the next one."""
 
@@ -103,5 +110,10 @@ def current(kind: FileKind, body: Mapping[str, Any], path: Path) -> Body:
         raise CheckpointError(
             f"The file {path} has format version {version}; this skypane reads versions {min(_MIGRATIONS)} to "
             f"{FORMAT_VERSION}. Use the skypane that wrote it, or start over with a new checkpoint folder."
+        )
+    if missing := _HAS[kind] - present.keys():
+        raise CheckpointError(
+            f"The file {path} cannot be used. It is intact, but it is another file: it has no {min(missing)!r}. "
+            "Restore it from a backup, or start over with a new checkpoint folder."
         )
     return {**present, "version": version}
