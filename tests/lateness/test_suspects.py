@@ -245,6 +245,13 @@ def test_a_time_a_day_ahead_of_the_clock_is_refused() -> None:
     assert fates.refused == [NOW_US + DAY_US]
 
 
+def test_what_is_contradicted_confirms_nothing() -> None:
+    fates = Fates()
+    for number, (time,) in enumerate(batches(count=40, rows=1, step=SECOND_US)):
+        fates.feed([LAST_YEAR_US + DAY_US] if number % 10 == 5 else [time])
+        assert fates.t_max_us is None or fates.t_max_us < LAST_YEAR_US + HOUR_US
+
+
 def test_a_stream_that_is_ahead_as_a_whole_says_that_the_clock_is_wrong() -> None:
     fates = Fates()
     for batch in batches(start=NOW_US + 2 * HOUR_US):

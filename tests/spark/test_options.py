@@ -204,8 +204,9 @@ def test_explain_and_metrics_say_what_happens(spark: SparkSession, tmp_path: Pat
         "skyline: minimize=['a'], maximize=['b']",
         "sliding windows of 1 s every 500 ms, by ts; 2 panes of 500 ms each",
         "city",
-        "K-slack: initial slack 2 s, max slack 1 min; future guard: up to 1 h ahead, or 5 records",
-        "what is available now, then end",
+        "K-slack: initial slack 2 s, max slack 1 min",
+        "more than 1 s ahead of the clock, or 1 h ahead of the stream and fewer than 5",
+        "what is available now, then end; all windows are closed",
         "up to 3 tasks by key group; in the driver below 7 rows",
         "temporary: this query cannot be restarted",
     ):
