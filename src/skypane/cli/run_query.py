@@ -119,7 +119,10 @@ def _check_places(spec: Spec) -> None:
         if place is None or "://" in place:
             continue
         folder = Path(place.removeprefix("file:")).expanduser().absolute()
-        there = next(path for path in (folder, *folder.parents) if path.exists())
+        try:
+            there = next(path for path in (folder, *folder.parents) if path.exists())
+        except OSError as error:
+            raise OptionError(f"{name}: the folder {folder} cannot be used ({error.strerror}).") from error
         if not there.is_dir():
             raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")
         if not os.access(there, os.W_OK):
