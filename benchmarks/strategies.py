@@ -16,7 +16,7 @@ from rich.table import Table
 
 import skypane as sp
 from benchmarks.pipeline import skyline_query, wait_until
-from skypane.scheduling.batch_plan import SPLITTINGS
+from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from skypane.spark.metrics import StepMetrics
 from skypane.spark.sources import register_sources

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 import skypane as sp
@@ -17,7 +17,8 @@ from tests.spark_support.jvm import SHORT_LIVED
 os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 
 # The same examples in every run: a change that fails is at fault itself. `make soak` goes looking for new ones.
-settings.register_profile("same-examples", derandomize=True)
+# How long it takes to make them up says how busy the machine is.
+settings.register_profile("same-examples", derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("new-examples", print_blob=True)
 settings.load_profile("same-examples")
 

@@ -14,9 +14,9 @@ TRANSCRIPTS = load_transcripts(Path(__file__).parent / "transcripts")
 @pytest.mark.parametrize("degree", [1, 3])
 @pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=lambda t: t.name)
 def test_transcript_on_the_core(transcript: Transcript, degree: int) -> None:
-    for number, (step, (outcome, punctuation_us)) in enumerate(
-        zip(transcript.steps, replay(transcript, degree), strict=True), start=1
-    ):
-        assert outcome == step.expected, f"step {number}"
+    for number, (step, replayed) in enumerate(zip(transcript.steps, replay(transcript, degree), strict=True), start=1):
+        assert replayed.outcome == step.expected, f"step {number}"
         if step.punctuation_us is not None:
-            assert punctuation_us == step.punctuation_us, f"step {number}"
+            assert replayed.punctuation_us == step.punctuation_us, f"step {number}"
+        if step.held is not None:
+            assert replayed.held == step.held, f"step {number}"

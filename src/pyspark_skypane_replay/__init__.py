@@ -1,4 +1,4 @@
-"""Where Spark looks for the source ``skypane-replay``: it takes the ``DefaultSource`` of every ``pyspark_*`` package."""
+"""Where Spark looks for the source ``skypane-replay``: the ``DefaultSource`` of every ``pyspark_*`` package."""
 
 from skypane.spark.sources.replay import ReplaySource as DefaultSource
 

@@ -1,4 +1,4 @@
-"""Where Spark looks for the source ``skypane-traffic``: it takes the ``DefaultSource`` of every ``pyspark_*`` package."""
+"""Where Spark looks for the source ``skypane-traffic``: the ``DefaultSource`` of every ``pyspark_*`` package."""
 
 from skypane.spark.sources.traffic import TrafficSource as DefaultSource
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skypane.spark.latest_revisions import latest_revisions
     from skypane.spark.query import RunningQuery
     from skypane.spark.session import embedded_session
-    from skypane.spark.sinks.base import Sink, StepRows
+    from skypane.spark.sinks.base import Continuation, Sink, StepRows
     from skypane.spark.sinks.console import ConsoleSink
     from skypane.spark.sinks.custom import CallableSink, DiscardSink, FormatSink
     from skypane.spark.sinks.memory import MemorySink
@@ -43,8 +43,8 @@ try:
 except PackageNotFoundError:  # running from a source tree that is not installed
     __version__ = "0"
 
-# Spark asks the driver's Python for the sources that packages bring along (``pyspark_skypane_*``), but takes ``python3``
-# from the path for it: in an environment that is not activated another one, which knows none.
+# Spark asks the driver's Python for the sources that packages bring along (``pyspark_skypane_*``). Unless told it takes
+# ``python3`` from the path for it: in an environment that is not activated another one, which knows none.
 if sys.executable and "PYSPARK_PYTHON" not in os.environ:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
@@ -67,7 +67,7 @@ _LAZY = {
     "skypane.spark.latest_revisions": ("latest_revisions",),
     "skypane.spark.query": ("RunningQuery",),
     "skypane.spark.session": ("embedded_session",),
-    "skypane.spark.sinks.base": ("Sink", "StepRows"),
+    "skypane.spark.sinks.base": ("Continuation", "Sink", "StepRows"),
     "skypane.spark.sinks.console": ("ConsoleSink",),
     "skypane.spark.sinks.custom": ("CallableSink", "DiscardSink", "FormatSink"),
     "skypane.spark.sinks.memory": ("MemorySink",),
@@ -82,6 +82,7 @@ __all__ = [
     "CheckpointError",
     "ClosedPane",
     "ConsoleSink",
+    "Continuation",
     "DataError",
     "Definition",
     "DelayHistogram",

@@ -13,7 +13,7 @@ from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.model.errors import OptionError
-from skypane.scheduling.batch_plan import SPLITTINGS
+from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 
 QUERIES: Mapping[str, dict[str, Any]] = {

@@ -22,7 +22,7 @@ _READS = {"exists", "is_folder", "names", "reader", "mapped", "sync"}
 _WRITES = {"write", "append", "create", "make_folder"}
 
 
-class Ended(BaseException):  # noqa: N818 - it is no error
+class Ended(BaseException):
     """The process is no more; nobody can catch it and go on."""
 
 

@@ -117,11 +117,11 @@ class Work:
     def _open(self, checkpoint: Checkpoint) -> Driver:
         definition, options = self.plan
         records = self.batches[0].schema
-        flow = Flow(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
-        manifest = checkpoint.open(launch._fingerprint(definition, records), flow.start())
-        outputs = Outputs(
-            **{o.name: replace(o, sink=sp.ParquetSink(self.root / o.name)) for o in self.planned_outputs}
+        flow = Flow.of(
+            definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting
         )
+        manifest = checkpoint.open(launch._fingerprint(definition, records), flow.start())
+        outputs = Outputs(**{o.name: replace(o, sink=sp.ParquetSink(self.root / o.name)) for o in self.planned_outputs})
         continuation = Continuation(
             checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint", born=checkpoint.born
         )
@@ -134,11 +134,11 @@ class Work:
             self.on_step()
             log = spark / "offsets" / str(batch)
             if batch - 1 == self.idle_after == driver.manifest.batch_id and driver.manifest.kind == "batch":
-                driver.finish("idle")
+                driver.finish("idle", "idle")
             if str(log) not in disk.names_now:
                 cut_ms = 1_700_000_000_000 + batch * 1_000
                 disk.put(log, b"v1\n" + json.dumps({"batchTimestampMs": cut_ms}).encode() + b"\n{}")
             driver.batch(cast("Any", self.prepared[batch]), batch)
             disk.put(spark / "commits" / str(batch), b"v1\n{}")
         self.on_step()
-        driver.finish("flush")
+        driver.finish("flush", "all")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import skypane as sp
@@ -183,7 +184,7 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--minimize", "price"], ["price", "a0"]),
         (["--k", "3"], ["type skyline does not take k", "minimize, maximize"]),
         (["--type", "top_delta"], ["type top_delta needs delta"]),
-        (["--across", "max"], ["sp.stream(..., partition='column')"]),
+        (["--across", "max"], ["sp.stream(..., partition='name')"]),
         (["--emit", "changes", "--allowed-lateness", "1 s"], ["lateness(allowed=...)", "emit='full'"]),
         (["--sliding", "fast"], ["--sliding='fast' is unknown", "auto, critical"]),
         (["--sink", "parquet"], ["needs a path", "--sink parquet:FOLDER"]),
@@ -191,6 +192,12 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--sink", "parquet:s3://bucket/x"], ["s3://"]),
         (["--checkpoint", "query.toml/c"], ["checkpoint: the folder", "query.toml is a file"]),
         (["--sink", "parquet:query.toml"], ["sink: the folder", "query.toml is a file"]),
+        (["--log", "query.toml/spark.log"], ["--log: the folder", "query.toml is a file"]),
+        (["--checkpoint", "~nosuchuser/x"], ["there is no such user"]),
+        (["--checkpoint", "a" * 300], ["is no name that a folder can have"]),
+        (["--checkpoint", "hdfs://a/b"], ["hdfs://"]),
+        (["--sink", "csv:x", "--sink-option", "path=y"], ["[sink] options has 'path'"]),
+        (["--sink", ":x"], ["has no format"]),
     ],
 )
 def test_mistakes_are_told_before_spark_is_started(arguments: list[str], words: list[str], folder: Path) -> None:
@@ -245,6 +252,31 @@ def environment() -> dict[str, str]:
 
 def command(*arguments: str) -> list[str]:
     return [str(Path(sys.executable).with_name("skypane")), "run", *arguments]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ({"source": "skypane-trafic"}, "The source 'skypane-trafic' cannot be read: .*skypane-trafic"),
+        (
+            {"source": "parquet", "path": "in", "schema": "ts timestump"},
+            "The source 'parquet' cannot be read: .*TIMESTUMP",
+        ),
+        ({"source": "skypane-replay", "path": "in.csv"}, "in.csv"),
+    ],
+    ids=lambda value: value["source"] if isinstance(value, dict) else "",
+)
+def test_a_source_that_spark_does_not_know(spark: SparkSession, source: dict[str, str], words: str) -> None:
+    given = {
+        "source_format": source["source"],
+        "source_path": source.get("path"),
+        "source_schema": source.get("schema"),
+    }
+    asked = {"query_type": "top_k", "query_k": "1", "query_score": "a", "query_time": "ts", "query_window": "1 s"}
+    planned = plan(given_settings({**given, **asked}))
+    with pytest.raises(sp.SkypaneError, match=words):
+        planned.over_records(spark)
 
 
 @pytest.mark.spark

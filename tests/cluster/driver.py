@@ -43,6 +43,7 @@ def main() -> None:
             late=sp.ParquetSink(folder / "late"),
             quarantine=sp.ParquetSink(folder / "quarantine"),
             available_now=True,
+            flush=True,
         )
     )
     query.await_termination()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.control.pid import OWED_PERIODS, Gains, Pid
+from skypane.model.codec import from_text, to_text
 from skypane.model.errors import OptionError
 
 numbers = st.floats(-10, 10)
@@ -89,7 +88,7 @@ def test_it_survives_json(measured: list[float]) -> None:
     pid = Pid(Gains(0.3, 0.2, 0.1), 0.9, 0.3)
     for value in measured:
         _, pid = pid.update(value)
-    assert Pid.from_json(json.loads(json.dumps(pid.to_json()))) == pid
+    assert from_text(to_text(pid), Pid) == pid
 
 
 def test_a_limit_must_be_above_zero() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
 
 from skypane.control.pid import Gains, Pid
 from skypane.control.relay import Relay
+from skypane.model.codec import from_text, to_text
 
 
 def swing(gain: float, periods: int = 60) -> Relay:
@@ -88,4 +88,4 @@ def test_noise_within_the_hysteresis_does_not_flip_it() -> None:
 
 def test_it_survives_json() -> None:
     relay = swing(gain=1.0, periods=17)
-    assert Relay.from_json(json.loads(json.dumps(relay.to_json()))) == relay
+    assert from_text(to_text(relay), Relay) == relay

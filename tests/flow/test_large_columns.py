@@ -11,11 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
+from skypane.flow.panes import worker
+from skypane.flow.panes.admission import Frontier
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.lateness.progress import Progress
 from skypane.local.engine import Engine, StepOutput
+from skypane.local.preparation import prepare
+from skypane.model.groups import Groups, Int64Array
 from skypane.model.windows import WindowSpec
 from skypane.queries.base import Query
+from skypane.queries.top_k import TopK
 from skypane.tables import take
 from skypane.testing.oracle import actual_answers, as_text
 from tests.flow.test_engine_properties import SCHEMA, queries, streams, windows
@@ -63,3 +69,22 @@ def test_answers_do_not_depend_on_the_size_of_pieces(
             assert as_text(definition, [r for t in ours for r in t.to_pylist()]) == as_text(
                 definition, [r for t in theirs for r in t.to_pylist()]
             )
+
+
+def test_large_records_are_lifted_before_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    lifted: list[int] = []
+
+    class Counted(TopK):
+        def select(self, rows: pa.Table, groups: Groups) -> Int64Array:
+            lifted.append(rows.num_rows)
+            return super().select(rows, groups)
+
+    monkeypatch.setattr(worker, "LIFT_BYTES", 10_000)
+    query = Counted(1, "a")
+    definition = Definition(query, WindowSpec(1_000_000, 1_000_000), "ts")
+    task = worker.PaneWorker(definition, Frontier(Progress(), FutureGuard(None)))
+    for low in range(0, 100, 10):
+        rows = [{"ts": n, "key": "x" * 400, "n": n, "a": n * 1.0, "b": 1} for n in range(low, low + 10)]
+        task.feed(prepare(query, (), pa.Table.from_pylist(rows, SCHEMA)))
+    assert [row["n"] for table in task.finish().partials for row in table.to_pylist()] == [99]
+    assert max(lifted) <= 40, "of records with 400 bytes or more"

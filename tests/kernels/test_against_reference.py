@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skypane import kernels
 from skypane.flow.windows.slide.critical import window_range
-from skypane.kernels import reference, skylines, sliding
+from skypane.kernels import reference, simd, skylines, sliding
 from skypane.model.panes import NO_PANE
 from skypane.model.windows import WindowSpec
 
@@ -165,7 +165,7 @@ def test_before_the_trees_are_loaded(monkeypatch: pytest.MonkeyPatch, width: int
         expected = reference.skyline_groups(values, offsets)
         np.testing.assert_array_equal(kernels.skyline_groups(values, offsets), expected)
     assert not skylines._with_trees
-    monkeypatch.setattr(skylines, "PATIENCE", 3 * sum(n**2 for n in (401, 1500)) // skylines.LANES)
+    monkeypatch.setattr(skylines, "PATIENCE", 3 * sum(n**2 for n in (401, 1500)) // simd.LANES)
     rounds = [kernels.skyline_groups(table, offsets) for _ in range(3)]
     assert skylines._with_trees == {"float64"}, "the first two tables were of this type, the third was too much"
     for found in rounds:

@@ -16,9 +16,10 @@ from skypane.lateness.policies.drop_ratio import DropRatio
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
-from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState
+from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState, slack_warning
 from skypane.model.errors import OptionError
 from skypane.model.groups import Int64Array
+from skypane.model.windows import WindowSpec
 from skypane.traffic.reading import times
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream
@@ -138,3 +139,24 @@ def test_a_policy_starts_over_where_another_one_was() -> None:
 def test_bad_options_are_named(make: object, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         make()  # type: ignore[operator]
+
+
+def test_the_default_bound_of_the_slack_follows_the_windows() -> None:
+    small, large = WindowSpec(1_000_000, 200_000), WindowSpec(600_000_000, 600_000_000)
+    for policy in (KSlack(), DropRatio(0.1), Harm(0.1)):
+        for window, bound_us in ((small, 60_000_000), (large, 6_000_000_000)):
+            bounded = policy.for_window(window)
+            assert bounded.slack_us(settled(bounded, 10**12, 50)) == bound_us
+        assert policy.for_window(small).for_window(small) == policy.for_window(small)
+        assert "10 windows, at least 1 min" in str(policy.describe())
+    assert KSlack(max_slack=None).most_slack_us(small) is None
+    assert KSlack(max_slack="5 s").most_slack_us(small) == 5_000_000
+    assert KSlack(initial_slack="2 hours").most_slack_us(small) == 7_200_000_000
+    assert FixedDelay("5 s").most_slack_us(small) == 60_000_000
+
+
+def test_a_long_slack_is_warned_about_unless_it_was_asked_for() -> None:
+    window = WindowSpec(1_000_000, 200_000)
+    assert slack_warning(KSlack(), window, 3_000_000) is None
+    assert "answers wait 3500 ms" in str(slack_warning(KSlack(), window, 3_500_000))
+    assert slack_warning(FixedDelay("1 minute"), window, 60_000_000) is None

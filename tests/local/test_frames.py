@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -94,7 +94,7 @@ def test_pandas_keeps_index_types_and_objects() -> None:
     ranked = sp.top_k(frame.drop(columns="what"), 2, score="price")
     assert ranked.index.tolist() == [30, 10]
     assert ranked["score"].tolist() == [3, 2]
-    with pytest.raises(sp.SchemaError, match="of no one type.*Drop it"):
+    with pytest.raises(sp.SchemaError, match=r"of no one type.*Drop it"):
         sp.top_k(frame, 2, score="price")
 
 
@@ -119,11 +119,11 @@ def test_ties_do_not_depend_on_the_order(data: st.DataObject, chance: Any) -> No
     order = list(range(table.num_rows))
     chance.shuffle(order)
     shuffled = table.take(pa.array(order, pa.int64()))
-    for ask in (
-        lambda t: sp.top_k(t, 3, score="x0"),
-        lambda t: sp.top_delta(t, 3, minimize=["x0", "x1"], maximize=["x2", "x3"]),
-    ):
-        assert ask(table).equals(ask(shuffled))
+    first, second = (sp.top_k(rows, 3, score="x0") for rows in (table, shuffled))
+    assert first.equals(second)
+    chosen: dict[str, Any] = {"minimize": ["x0", "x1"], "maximize": ["x2", "x3"]}
+    first, second = (sp.top_delta(rows, 3, **chosen) for rows in (table, shuffled))
+    assert first.equals(second)
 
 
 def test_zeros_of_both_signs_are_one_group() -> None:
@@ -138,7 +138,11 @@ def test_refusals_say_what_to_do() -> None:
             "'stars / price' is not a column; only Spark.*Add it to the table",
             lambda: sp.top_k(OFFERS, 1, score="stars / price"),
         ),
-        (sp.OptionError, "The score 'city' has type string", lambda: sp.top_k(OFFERS, 1, score="city")),
+        (
+            sp.OptionError,
+            "The score 'city' is of type string; it must be a number",
+            lambda: sp.top_k(OFFERS, 1, score="city"),
+        ),
         (sp.SchemaError, "Attribute 'prize' is not a column", lambda: sp.skyline(OFFERS, minimize="prize")),
         (sp.SchemaError, "Attribute 'city' has type string", lambda: sp.skyline(OFFERS, minimize="city")),
         (
@@ -210,3 +214,32 @@ print(sp.skyline(table, minimize="price").to_pylist(), sp.top_delta(table, 1, mi
     assert done.returncode == 0, done.stderr
     best = "'price': 1, 'stars': 1"
     assert done.stdout.strip() == f"[{{{best}}}] [{{{best}, 'kmax': 0}}] [{{'price': 2, 'stars': 1, 'score': 2}}]"
+
+
+VIEWS = pa.table({"a": [1.0, 2.0], "k": pa.array(["x", "y"], pa.string_view())})
+PLAIN = pd.DataFrame({"a": [1.0, 2.0]})
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: sp.skyline(PLAIN, minimize="A"), r"'A' is not a column\. The columns are: a\."),
+        (lambda: sp.skyline(PLAIN, minimize=cast("Any", 1)), r"minimize=1 must be a column name"),
+        (lambda: sp.top_k(PLAIN, 2**70, score="a"), r"k=\d+ must be a whole number, 1 or more, at most"),
+        (lambda: sp.top_delta(PLAIN, True, minimize="a"), r"delta=True must be a whole number"),
+        (lambda: sp.top_k(pd.DataFrame({"a": [1.0], "c": [1 + 2j]}), 1, score="a"), r"Drop it, or turn it into text"),
+        (lambda: sp.skyline(pd.DataFrame({"a": pd.arrays.SparseArray([1.0])}), minimize="a"), r"Sparse"),
+        (lambda: sp.skyline(VIEWS, minimize="a", by="k"), r"cannot take rows .* Convert it first"),
+    ],
+)
+def test_what_cannot_be_used_is_said_by_name(ask: Callable[[], object], message: str) -> None:
+    with pytest.raises(sp.SkypaneError, match=message):
+        ask()
+
+
+def test_numbers_of_numpy_and_frames_without_rows_are_as_good_as_others() -> None:
+    assert sp.top_k(PLAIN, np.int64(1), score="a")["a"].tolist() == [2.0]
+    assert sp.skyline(PLAIN, minimize=None, maximize="a")["a"].tolist() == [2.0]
+    assert not len(sp.skyline(pd.DataFrame({"a": pd.Series([], dtype=object)}), minimize="a"))
+    spans = pa.table({"a": [1.0], "k": pa.array([(1, 2, 3)], pa.month_day_nano_interval())})
+    assert sp.top_k(spans, 1, score="a").num_rows == 1

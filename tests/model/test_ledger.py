@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skypane.model.codec import from_text, to_text
 from skypane.model.ledger import Ledger
 
 counts = st.integers(0, 10**12)
@@ -17,4 +16,4 @@ ledgers = st.builds(Ledger, counts, counts, st.dictionaries(st.sampled_from("abc
 def test_delivered_is_the_sum_of_all_fates(a: Ledger, b: Ledger) -> None:
     both = a + b
     assert both.delivered == a.delivered + b.delivered == both.accepted + both.late + both.quarantined
-    assert Ledger.from_json(json.loads(json.dumps(both.to_json()))) == both
+    assert from_text(to_text(both), Ledger) == both

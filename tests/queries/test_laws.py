@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
@@ -23,6 +24,11 @@ SCHEMA = pa.schema(
         ("weight", pa.float32()),
         ("rating", pa.int64()),
         ("tax", pa.decimal128(25, 2)),
+        ("when", pa.timestamp("us", "UTC")),
+        ("day", pa.date32()),
+        ("pause", pa.duration("us")),
+        ("flag", pa.bool_()),
+        ("code", pa.binary()),
     ]
 )
 INF = float("inf")
@@ -35,6 +41,11 @@ ROW = st.fixed_dictionaries(
         "tax": st.sampled_from(
             [Decimal("0.00"), Decimal("12345678901234567890.01"), Decimal("12345678901234567890.02")]
         ),
+        "when": st.sampled_from([0, 1, -1, 2**53, 2**53 + 1, None]),
+        "day": st.sampled_from([date(1969, 12, 31), date(9999, 12, 31), None]),
+        "pause": st.sampled_from([0, -1, 2**53, 2**53 + 1, None]),
+        "flag": st.sampled_from([True, False, None]),
+        "code": st.sampled_from([b"", b"\x00", b"\xff", None]),
     }
 )
 BOTH = Preferences.of(["price", "tax"], ["rating"])
@@ -47,6 +58,11 @@ QUERIES: list[Query] = [
     TopDelta(3, Preferences.of(["price", "weight"], ["rating", "tax"])),
     TopK(1, "price"),
     TopK(4, "rating"),
+    TopK(2, "tax"),
+    TopK(2, "weight"),
+    TopK(2, "day"),
+    TopK(2, "when"),
+    TopK(2, "pause"),
     Aggregates.of(
         {
             "n": "count",
@@ -56,6 +72,11 @@ QUERIES: list[Query] = [
             "first": "min(label)",
             "stars": "sum(rating)",
             "taxes": "sum(tax)",
+            "mean_tax": "mean(tax)",
+            "longest": "max(pause)",
+            "first_day": "min(day)",
+            "all": "min(flag)",
+            "last_code": "max(code)",
             "kilos": "sum(weight)",
             "mean_weight": "mean(weight)",
             "spread": "stddev(weight)",

@@ -12,21 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skypane.model.errors import OptionError
-from skypane.scheduling.batch_plan import (
-    MOST_PLANNED_PANES,
-    ROUTED,
-    SPLITTINGS,
-    BatchOutcome,
-    BatchPlan,
-    BatchPlanner,
-    RoutingState,
-    TaskLoad,
-    check_splitting,
-    cut,
-    expected_records,
-    imbalance,
-    splitting_factor,
-)
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState, TaskLoad, imbalance, splitting_factor
+from skypane.scheduling.batch_planner import MOST_PLANNED_PANES, BatchPlanner, cut, expected_records
+from skypane.scheduling.pane_strategies import PANE_STRATEGIES, SPLITTINGS, check_splitting
 from skypane.scheduling.pane_strategy import Allocation, PaneStrategy, Queues
 from skypane.testing import batch_runs
 from skypane.testing.batch_runs import Batch
@@ -46,7 +34,7 @@ def run_batch(
     return batch_runs.run_batch(planner, state, Batch(records_by_pane, first_open, planner.degree, busy_us), number)
 
 
-@pytest.mark.parametrize("name", ROUTED)
+@pytest.mark.parametrize("name", PANE_STRATEGIES)
 def test_panes_that_nobody_could_expect_have_a_worker(name: str) -> None:
     _, state = run_batch(BatchPlanner(name, 3), None, {7: 10, 8: 40}, 8)
     plan = BatchPlanner(name, 3).plan(state)

@@ -6,6 +6,7 @@ import json
 import shutil
 import zlib
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.store.folders import MARKER
 from skypane.spark.store.manifest import Manifest, SparkState
+from tests.support.crashes import Crash, Crashed
 
 OLD = Path(__file__).parent.parent / "fixtures" / "checkpoint-v2" / "checkpoint"
 ONE, OTHER = {"query": "one"}, {"query": "other"}
@@ -155,6 +157,23 @@ def test_a_damaged_version_2_is_not_taken_for_ours(old: Path) -> None:
     assert sorted(old.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("asked", "what"),
+    [
+        ({"type": "top_k", "k": 3, "score": "a"}, "a top-k's scores"),
+        ({"type": "top_delta", "delta": 3, "minimize": ["a"], "maximize": []}, "a top-delta's ties"),
+        ({"type": "aggregate", "outputs": {"n": "count(1)", "total": "sum(d)"}}, "sums of decimals"),
+    ],
+)
+def test_what_0_1_kept_otherwise_is_refused(old: Path, asked: dict[str, Any], what: str) -> None:
+    def change(body: dict[str, Any]) -> None:
+        body["query"] |= {"query": asked, "columns": {**body["query"]["columns"], "d": "decimal128(10, 2)"}}
+
+    reseal(old / "query.json", change)
+    with pytest.raises(sp.CheckpointError, match=rf"0\.1, which kept {what} .* End the query with 0\.1, or start over"):
+        opened(old, read(old / "query.json")["query"])
+
+
 @pytest.mark.parametrize("name", ["../precious.arrow", "/etc/passwd", "..", "", "a/b.arrow", "a\0"])
 def test_names_in_a_manifest_stay_inside_its_folder(old: Path, name: str) -> None:
     path = old / "manifests" / "0000000004.json"
@@ -178,3 +197,49 @@ def test_the_first_commit_does_not_need_more_than_a_claim(tmp_path: Path) -> Non
     again = Checkpoint(tmp_path)
     assert again.open(ONE, start()).step == 1
     again.close()
+
+
+def three_steps(folder: Path) -> set[str]:
+    """Commit three steps, each by a process of its own, that starts again if it dies; the ids that it had committed."""
+    ids, committed = set(), 0
+    while committed < 3:
+        checkpoint = Checkpoint(folder)
+        try:
+            manifest = checkpoint.open(ONE, start())
+            assert manifest.step in {committed, committed + 1}, "a commit was lost"
+            committed = manifest.step
+            checkpoint.claim({"sink": "/x"})
+            take_step(folder, checkpoint, manifest)
+            ids.add(checkpoint.query_id)
+            committed += 1
+        except Crashed:
+            pass
+        finally:
+            checkpoint.close()
+    return ids
+
+
+def take_step(folder: Path, checkpoint: Checkpoint, before: Manifest) -> None:
+    step = before.step + 1
+    offsets = folder / "spark" / "offsets"
+    offsets.mkdir(parents=True, exist_ok=True)
+    (offsets / str(step - 1)).write_text("")
+    scratch = checkpoint.scratch(step)
+    (folder / "state" / f"{step}.arrow").write_text("of an attempt")
+    manifest = Manifest(step=step, batch_id=step - 1, kind="batch", state=start())
+    checkpoint.commit(manifest)
+    checkpoint.clean(manifest, scratch)
+
+
+def test_a_crash_at_any_file_operation_does_not_show(tmp_path: Path) -> None:
+    crash = Crash()
+    for operation in count(1):
+        folder = tmp_path / str(operation)
+        crash.arm(folder, operation)
+        assert len(three_steps(folder)) == 1
+        crash.disarm()
+        with pytest.raises(sp.CheckpointError, match="belongs to a different query"):
+            opened(folder, OTHER)
+        if not crash.happened:
+            break
+    assert operation > 40

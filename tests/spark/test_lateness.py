@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from skypane.local.engine import Engine
 from skypane.testing.oracle import as_text
 from tests.spark_support.streams import (
     HOUR_US,
+    SCHEMA,
     Outputs,
     definition_of,
     expected,
@@ -120,11 +120,11 @@ def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSe
         return pa.Table.from_pylist(rows, random_batches(1)[0].schema)
 
     source = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", partition="city")
-    query = source.window("1 second").aggregate(rows="count")
-    query = query.lateness(sp.FixedDelay("0 seconds"), across="min", max_lag="30 s", partition_timeout="2 seconds")
+    counts = source.window("1 second").aggregate(rows="count")
+    query = counts.lateness(sp.FixedDelay("0 seconds"), across="min", max_lag="30 s", partition_timeout="1 hour")
     outputs = Outputs()
 
-    def run(first: int, **newest_s: float) -> Any:
+    def run(first: int, query: ContinuousQuery = query, **newest_s: float) -> Any:
         write_batches(tmp_path / "in", [batch(first, **newest_s)], first=first)
         running = run_to_end(query, outputs, checkpoint=tmp_path / "c", flush=False)
         return running.metrics().last
@@ -133,14 +133,62 @@ def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSe
     assert run(10, fast=11.0, slow=3.0).punctuation_us == 3_000_000
     # The slow one is more than 30 seconds behind: waited for no longer.
     assert run(20, fast=50.0, slow=4.0).punctuation_us == 20_000_000
-    time.sleep(2.5)
-    assert run(30, fast=51.0).punctuation_us == 51_000_000
-    run(40, fast=52.0, slow=5.0)
+    # How long to wait is not a part of the query: with this time-out any partition without a record is idle.
+    impatient = query.lateness(partition_timeout="1 microsecond")
+    assert run(30, impatient, fast=51.0).punctuation_us == 51_000_000
+    run(40, impatient, fast=52.0, slow=5.0)
     assert [row["n"] for row in outputs.late.rows()] == [41]
     assert (
-        "the slowest is waited for, at most 30 s; one idle for 2 s is not"
+        "the slowest is waited for, at most 30 s; one idle for 1 h is not"
         in query.start(available_now=True, sink=sp.DiscardSink()).explain()
     )
+
+
+def test_held_records_survive_a_restart_in_another_time_zone(spark: SparkSession, tmp_path: Path) -> None:
+    def batch(first: int, *seconds: float) -> pa.Table:
+        rows = [
+            {"n": first + i, "ts": int(second * 1e6), "city": "ulm", "zone": 1, "a": 1.0, "b": 1}
+            for i, second in enumerate(seconds)
+        ]
+        return pa.Table.from_pylist(rows, SCHEMA)
+
+    outputs, zone = Outputs(), str(spark.conf.get("spark.sql.session.timeZone"))
+    batches = [batch(0, 1.0, 1.5, 90_000.2), batch(10, 90_000.4), batch(20, 90_001.5, 90_002.5, 1.7)]
+    held = []
+    try:
+        for index, rows in enumerate(batches):
+            spark.conf.set("spark.sql.session.timeZone", ("UTC", "Asia/Tokyo", "UTC")[index])
+            write_batches(tmp_path / "in", [rows], first=index)
+            source = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
+            query = source.aggregate(rows="count", least="min(n)").lateness(sp.FixedDelay("0 seconds"))
+            running = run_to_end(query, outputs, checkpoint=tmp_path / "c", flush=index == 2)
+            held.append(running.metrics().ledger.held)
+            assert running.metrics().delivered == sum(b.num_rows for b in batches[: index + 1])
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert held == [1, 2, 0]
+    answers = [(micros(r["window"]["start"]) // 10**6, r["rows"], r["least"]) for r in outputs.results.rows()]
+    assert answers == [(1, 3, 0), (90_000, 2, 2), (90_001, 1, 20), (90_002, 1, 21)]
+
+
+def test_a_slack_of_many_windows_is_warned_about_once(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [[10.0, 10.1], [3.0, 11.0], [12.0], [13.0]]
+    for index, seconds in enumerate(rows):
+        ts = pa.array([int(second * 1e6) for second in seconds], pa.timestamp("us", "UTC"))
+        write_batches(tmp_path / "in", [pa.table({"ts": ts})], first=index)
+    source = sp.stream(read_batches(spark, tmp_path / "in", pa.schema([ts_field()])), time="ts").window("1 second")
+    running = run_to_end(source.aggregate(rows="count"), Outputs())
+    warnings = [step.slack_warning for step in running.metrics().recent]
+    assert warnings[0] is None
+    assert warnings[-1] is not None
+    assert warnings[-1].startswith("answers wait 7100 ms for late records, more than 3 windows")
+    assert [record.getMessage() for record in caplog.records if record.name == "skypane"] == [warnings[-1]]
+
+
+def ts_field() -> pa.Field:
+    return pa.field("ts", pa.timestamp("us", "UTC"))
 
 
 def test_latencies_are_those_of_the_definitions(spark: SparkSession, tmp_path: Path) -> None:

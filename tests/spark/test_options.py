@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,10 @@ def test_a_hundred_thousand_keys_in_one_batch(spark: SparkSession, tmp_path: Pat
 
 def test_an_idle_stream_gives_its_last_windows(spark: SparkSession, tmp_path: Path) -> None:
     # One file at a time, and its windows awaited: however slow the machine, no idle step can come in between.
-    batches, outputs = [pa.concat_tables(random_batches(seed=4, batches=2))], Outputs()
+    whole = pa.concat_tables(random_batches(seed=4, batches=2))
+    # Without those of the year 2286, which would be held until then.
+    batches = [whole.filter(pa.array([ts is None or ts.year < 2000 for ts in whole.column("ts").to_pylist()]))]
+    outputs = Outputs()
     query = skyline_of(spark, tmp_path / "in")
     wanted = Outputs()
     write_batches(tmp_path / "all", batches)
@@ -119,8 +123,8 @@ def test_an_idle_stream_gives_its_last_windows(spark: SparkSession, tmp_path: Pa
         assert {row["n"] for row in outputs.results.rows() if row["n"] >= 900} == {901}
     finally:
         running.stop()
-    kinds = [step.kind for step in running.metrics().recent]
-    assert kinds == ["batch", "idle", "batch", "idle"]
+    kinds = groupby(step.kind for step in running.metrics().recent if step.records or step.windows)
+    assert [kind for kind, _ in kinds] == ["batch", "idle", "batch", "idle"]
 
 
 def test_stop_and_restart_lose_nothing(spark: SparkSession, spark_log: Path, tmp_path: Path) -> None:
@@ -161,7 +165,7 @@ def test_stop_while_busy_ends_after_the_step_that_is_under_way(
     assert entered.wait(WAIT_S)
     stopper = threading.Thread(target=running.stop)
     stopper.start()
-    assert running._stopping.wait(WAIT_S)
+    assert running._run.stopping.wait(WAIT_S)
     go_on.set()
     stopper.join(WAIT_S)
     assert not stopper.is_alive()

@@ -1,4 +1,4 @@
-"""A Spark session of one's own, from a virtual environment that is not activated: ``python3`` of the path knows nothing.
+"""A Spark session of one's own, from a virtual environment that is not activated: ``python3`` is another Python.
 
 Each test is a program as a newcomer would write it, run in a process of its own.
 """

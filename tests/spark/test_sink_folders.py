@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import skypane as sp
 from skypane.spark.sinks.base import Continuation, StepRows
 from skypane.spark.sinks.folder import Published
 from skypane.spark.sinks.parquet_index import ParquetIndex, Starts
+from tests.support.crashes import Crash, Crashed
 
 NO_SPARK = cast("SparkSession", None)
 PLAIN = pa.schema([("n", pa.int64())])
@@ -182,6 +184,45 @@ def test_version_0_1_left_no_marker(tmp_path: Path) -> None:
     assert numbers(folder) == before
     with pytest.raises(sp.OptionError, match="results of another query"):
         opened(folder, "two", step=4, born=2, schema=REVISED)
+
+
+REVISING = {
+    1: [answers(0, 1), answers(0, 2, 3)],
+    2: [answers(1, 1, 2), answers(0, 4)],
+    3: [answers(2, 2), answers(1, 3, 4)],
+    4: [],
+    5: [answers(3, 2)],
+}
+
+
+def publish_all(folder: Path) -> None:
+    """Publish step after step, in a new process after a crash."""
+    committed = 0
+    while committed < len(REVISING):
+        sink = sp.ParquetSink(folder)
+        try:
+            sink.open(NO_SPARK, REVISED, Continuation("one", committed))
+            for step in range(committed + 1, len(REVISING) + 1):
+                publish_tables(sink, step, *REVISING[step])
+                committed = step
+        except Crashed:
+            pass
+        finally:
+            sink.close()
+
+
+def test_a_crash_at_any_file_operation_does_not_show(tmp_path: Path) -> None:
+    crash = Crash()
+    for operation in count(1):
+        folder = tmp_path / str(operation)
+        crash.arm(folder, operation)
+        publish_all(folder)
+        crash.disarm()
+        assert numbers(folder) == [11, 23, 31, 41]
+        opened(folder, step=5, schema=REVISED).close()
+        if not crash.happened:
+            break
+    assert operation > 30
 
 
 class Listings:

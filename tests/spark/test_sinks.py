@@ -20,6 +20,7 @@ from rich.console import Console
 
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
+from skypane.model.errors import OptionError
 from skypane.spark.sinks.base import Continuation, StepRows
 from skypane.spark.store.writers import Written
 from skypane.testing.sink_laws import STEPS, check_sink
@@ -329,13 +330,12 @@ def test_delta_is_told_whose_steps_they_are(spark: SparkSession, tmp_path: Path)
     ):
         sink = sp.FormatSink("delta", path="/data/table")
         sink.open(spark, schema, Continuation(query, 0, output=output, born=born))
-        for step in (1, 2):
-            written = sink.writer(tmp_path).write([pa.table({"n": [step]})])
-            assert written is not None
-            sink.publish(step, StepRows(spark, schema, [written]))
+        written = sink.writer(tmp_path).write([pa.table({"n": [1]})])
+        assert written is not None
+        sink.publish(7, StepRows(spark, schema, [written]))
         sink.close()
     names = ["skypane-monday-sink", "skypane-tuesday-sink", "skypane-tuesday-late", "skypane-/data/table"]
-    assert log.read_text().split() == [f"{name}@{step}" for name in names for step in (1, 2)]
+    assert log.read_text().split() == [f"{name}@7" for name in names]
 
 
 def told_to_delta(log: Path) -> type[DataSource]:
@@ -443,3 +443,20 @@ class TestLaws:
 def kept(make: Callable[[Path], Any]) -> Callable[[Path], Any]:
     """The same sink for the same folder, as a process has it that starts a query again."""
     return cache(make)
+
+
+def test_batches_without_a_limit_of_records(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "in", random_batches(seed=3, batches=2))
+    query = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second").aggregate(n="count")
+    setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    seen: list[Any] = []
+    limit = str(spark.conf.get(setting))
+    spark.conf.set(setting, "-1")
+    try:
+        with pytest.raises(OptionError, match=setting):
+            query.start(sink=sp.MemorySink("unlimited"), available_now=True)
+        running = query.start(sink=lambda df, step: seen.extend(df.collect()), available_now=True)
+        assert running.await_termination(WAIT_S)
+    finally:
+        spark.conf.set(setting, limit)
+    assert len(seen) == running.metrics().windows > 0

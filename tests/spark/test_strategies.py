@@ -13,10 +13,13 @@ from pyspark.sql import functions as F  # noqa: N812
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.flow.definition import Definition
+from skypane.model.codec import typed
 from skypane.model.windows import WindowSpec
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
-from skypane.scheduling.batch_plan import ROUTED, BatchPlanner, RoutingState
+from skypane.scheduling.batch_plan import RoutingState
+from skypane.scheduling.batch_planner import BatchPlanner
+from skypane.scheduling.pane_strategies import PANE_STRATEGIES
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from skypane.spark.jobs.routing import pane_of, routed, worker_of
 from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
@@ -52,7 +55,7 @@ def by_default(spark: SparkSession, query: ContinuousQuery) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("degree", [1, 3])
-@pytest.mark.parametrize("splitting", ROUTED)
+@pytest.mark.parametrize("splitting", PANE_STRATEGIES)
 def test_answers_and_fates_do_not_depend_on_the_strategy(
     spark: SparkSession, query: ContinuousQuery, by_default: list[list[str]], splitting: str, degree: int
 ) -> None:
@@ -90,10 +93,10 @@ def test_source_partitions_share_tasks_where_there_are_more(
 
 
 def committed(checkpoint: Path) -> dict[str, object]:
-    """The newest manifest."""
+    """The state of the newest manifest."""
     newest = max((checkpoint / "manifests").glob("*.json"))
-    manifest: dict[str, object] = json.loads(newest.read_text())["body"]["manifest"]
-    return manifest
+    state: dict[str, object] = json.loads(newest.read_text())["body"]["manifest"]["state"]
+    return state
 
 
 @pytest.mark.parametrize("then", ["adaptive_pid", "tuple_rr", "combine"])
@@ -108,7 +111,7 @@ def test_a_restart_continues_with_the_committed_strategy_or_another(
     run_to_end(first, outputs, flush=False, checkpoint=tmp_path / "c")
     routing = committed(tmp_path / "c")["routing"]
     assert isinstance(routing, dict)
-    state = RoutingState.from_json(routing)
+    state = typed(routing, RoutingState)
     assert state.strategy["name"] == "adaptive_pid"
     assert state.expected
     write_batches(tmp_path / "in", BATCHES[3:], files=2, first=3)

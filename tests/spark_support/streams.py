@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections import defaultdict
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -24,7 +24,7 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine
 from skypane.spark.sinks.base import Sink, StepRows
-from skypane.testing.oracle import Answer, actual_answers, as_text, time_window
+from skypane.testing.oracle import Answer, actual_answers, answers_by_reference
 from tests.spark_support.tables import with_oracle_columns
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -56,20 +56,20 @@ def random_batches(seed: int, batches: int = 5, rows: int = 40, start_us: int = 
         records = []
         for _ in range(0 if batch == batches // 2 else rng.randint(rows // 2, rows)):
             now += rng.choice([0, 1, 50_000, 130_000])
-            time: int | None = now - (rng.randint(0, 2_500_000) if rng.random() < 0.3 else 0)
+            when: int | None = now - (rng.randint(0, 2_500_000) if rng.random() < 0.3 else 0)
             a: float | None = rng.choice([-1.5, -0.0, 0.0, 1.0, 2.0, float("inf"), float("-inf"), rng.random()])
             b: int | None = rng.choice([0, 1, 2, 3, 2**53, 2**53 + 1, -(2**63)])
             fate = rng.random()
             if fate < 0.02:
-                time = None
+                when = None
             elif fate < 0.04:
-                time = 10**16 + n
+                when = 10**16 + n
             elif fate < 0.07:
                 a = rng.choice([None, float("nan")])
             elif fate < 0.09:
                 b = None
             city, zone = rng.choice(["ulm", "bonn", "", None]), rng.choice([1, 2, 3, 4, 5, None])
-            records.append({"n": n, "ts": time, "city": city, "zone": zone, "a": a, "b": b})
+            records.append({"n": n, "ts": when, "city": city, "zone": zone, "a": a, "b": b})
             n += 1
         tables.append(pa.Table.from_pylist(records, SCHEMA))
     return tables
@@ -151,7 +151,7 @@ def definition_of(query: ContinuousQuery) -> Definition:
 
 def run_to_end(query: ContinuousQuery, outputs: Outputs, **options: Any) -> sp.RunningQuery:
     """Process what the source has and flush; fail if the query fails."""
-    running = query.start(available_now=True, **outputs.options(), **options)
+    running = query.start(available_now=True, **outputs.options(), **{"flush": True, **options})
     assert running.await_termination(WAIT_S)
     return running
 
@@ -161,17 +161,7 @@ def expected(spark: SparkSession, definition: Definition, accepted: pa.Table) ->
     if not accepted.num_rows:
         return {}
     df = spark.createDataFrame(accepted, schema=from_arrow_schema(accepted.schema, prefer_timestamp_ntz=True))
-    members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    window = time_window(definition)
-    size, slide = window.size_us, window.slide_us
-    for row in with_oracle_columns(df, definition.query).toArrow().to_pylist():
-        time = micros(row[definition.time])
-        start = time // slide * slide
-        while start > time - size:
-            where = (*(row[key] for key in definition.keys), start)
-            members[where].append(row)
-            start -= slide
-    return {where: as_text(definition, definition.query.reference(rows)) for where, rows in members.items()}
+    return answers_by_reference(definition, with_oracle_columns(df, definition.query).toArrow().to_pylist())
 
 
 def check_run(
@@ -214,10 +204,13 @@ def assert_fates(definition: Definition, policy: Lateness, batches: Sequence[pa.
         FutureGuard(max(HOUR_US, horizon_us)),
     )
     state, late, quarantined = engine.start(), [], []
+    now_us = time.time_ns() // 1_000  # long after all records, but for those of the year 2286
     for batch in batches:
-        state, output = engine.step(state, [batch])
+        state, output = engine.step(state, [batch], now_us=now_us)
         late += [row for table in output.late for row in table.to_pylist()]
         quarantined += [row for table in output.quarantined for row in table.to_pylist()]
+    _, output = engine.flush(state, now_us=now_us)
+    quarantined += [row for table in output.quarantined for row in table.to_pylist()]
     assert _sorted(outputs.late.rows()) == _sorted(late)
     assert _sorted(outputs.quarantine.rows()) == _sorted(quarantined)
 

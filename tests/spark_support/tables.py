@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from skypane.model.columns import ID
 from skypane.queries.base import Query
+from skypane.spark.record_id import record_id
 
 Values = tuple[Any, ...]
 INF = float("inf")
@@ -102,11 +103,8 @@ def attribute_names(count: int) -> list[str]:
 
 def with_oracle_columns(df: DataFrame, query: Query) -> DataFrame:
     """The record id and the query's expressions, which only Spark can compute."""
-    extra = {ID: F.xxhash64(*(F.col(f"`{name}`") for name in df.columns))}
-    for name, expression in query.expressions().items():
-        column = F.expr(expression.sql)
-        extra[name] = column.cast("double") if expression.as_double else column
-    return df.withColumns(extra)
+    expressions = {name: F.expr(expression.sql) for name, expression in query.expressions().items()}
+    return df.withColumns({ID: record_id(df), **expressions})
 
 
 def expected_by_group(df: DataFrame, query: Query, by: Sequence[str]) -> dict[Values, list[str]]:

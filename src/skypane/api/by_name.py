@@ -10,8 +10,7 @@ from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.model.errors import OptionError
-from skypane.scheduling.batch_plan import check_splitting
-from skypane.scheduling.pane_strategies import StrategyFactory
+from skypane.scheduling.pane_strategies import StrategyFactory, check_splitting
 
 POLICIES: Mapping[str, Callable[..., Lateness]] = {
     "kslack": KSlack,

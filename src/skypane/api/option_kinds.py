@@ -180,8 +180,9 @@ class Share(Kind):
 
 @dataclass(frozen=True)
 class Flag(Kind):
-    """Yes or no."""
+    """Yes or no, or one of some words."""
 
+    words: tuple[str, ...] = ()
     metavar: ClassVar[str] = ""
 
     @property
@@ -191,12 +192,12 @@ class Flag(Kind):
 
     @property
     def allowed(self) -> str:
-        """Both."""
-        return "true or false"
+        """Both, and the words."""
+        return " or ".join(("true", "false", *self.words))
 
     def check(self, what: str, value: object) -> None:
-        """A truth value."""
-        if not isinstance(value, bool):
+        """A truth value, or a word."""
+        if not isinstance(value, bool) and not (isinstance(value, str) and value in self.words):
             raise OptionError(f"{what}={value!r} must be {self.allowed}.")
 
 

@@ -16,7 +16,7 @@ from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, S
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
-from skypane.scheduling.batch_plan import SPLITTINGS
+from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.pane_strategy import MAX_DEGREE
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 
@@ -129,7 +129,14 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("lateness", "delay", Length(zero=True), "fixed_delay: how long to wait.", of_policy=True),
     Option("lateness", "target", Share(), "drop_ratio, harm: the share that may be lost.", of_policy=True),
     Option("lateness", "initial_slack", Length(zero=True), "The slack to begin with; not fixed_delay.", of_policy=True),
-    Option("lateness", "max_slack", Length(zero=True), "The longest slack; not fixed_delay.", of_policy=True),
+    Option(
+        "lateness",
+        "max_slack",
+        Length(zero=True, words=("auto",)),
+        "The longest slack; auto: ten windows, at least a minute; not fixed_delay.",
+        none=True,
+        of_policy=True,
+    ),
     Option("lateness", "memory", Length(), "kslack: after how much stream time a delay is forgotten.", of_policy=True),
     Option(
         "lateness", "across", Choice(("min", "max")), "Partitions: wait for the slowest, or follow the newest.", "min"
@@ -156,11 +163,18 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "lateness",
         "max_future",
         Length(words=("auto",)),
-        "How far ahead of the stream a record may be dated; auto: an hour or ten windows.",
+        "A record further ahead of the stream is held until others confirm it; auto: an hour or ten windows.",
         "auto",
         none=True,
     ),
     Option("lateness", "future_support", Whole(1), "So many records that agree are believed however far ahead.", 5),
+    Option(
+        "lateness",
+        "clock_tolerance",
+        Length(zero=True),
+        "A record further ahead of the clock is held until the clock reaches it.",
+        "1 second",
+    ),
     Option(
         "lateness",
         "harm_horizon",
@@ -191,13 +205,17 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("run", "trigger", Length(zero=True), "How often to take a step.", "500 milliseconds"),
     Option("run", "available_now", Flag(), "Process what the source has, then end.", default=False),
     Option(
-        "run", "flush", Flag(), "At the end of available_now, answer the windows that are still open.", default=True
+        "run",
+        "flush",
+        Flag(("auto",)),
+        "At the end of available_now: answer open windows; auto: those that have ended by the clock, less the slack.",
+        "auto",
     ),
     Option(
         "run",
         "idle_timeout",
         Length(),
-        "When no record has come for so long, answer the open windows.",
+        "When no record has come for so long, answer the windows that would have ended by now.",
         "1 minute",
         none=True,
     ),

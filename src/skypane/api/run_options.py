@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from skypane.api.options import SINKS, check
 from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.emit.names import emission
+from skypane.lateness.suspects import Ending
 from skypane.model.durations import Duration
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class RunOptions:
     quarantine: SinkLike | None = None
     trigger: str = "500 milliseconds"
     available_now: bool = False
-    flush: bool = True
+    flush: bool | Literal["auto"] = "auto"
     idle_timeout: Duration | None = "1 minute"
     emit: str | Emission = "full"
     name: str | None = None
@@ -41,6 +42,13 @@ class RunOptions:
         if isinstance(self.emit, Emission):
             del given["emit"]
         check("run", given)
+
+    @property
+    def ending(self) -> Ending | None:
+        """What becomes of open windows at the end of ``available_now``."""
+        if self.flush == "auto":
+            return "auto"
+        return "all" if self.flush else None
 
     @property
     def emission(self) -> Emission:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from skypane.api.by_name import as_policy
 from skypane.api.options import says_what_moved
@@ -94,7 +94,7 @@ class Windowed:
         """The ``k`` records of each window with the largest ``score``, any Spark SQL expression."""
         return self.query(TopK(k, score))
 
-    def aggregate(self, **outputs: str) -> ContinuousQuery:
+    def aggregate(self, /, **outputs: str) -> ContinuousQuery:
         """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression."""
         return self.query(Aggregates.of(outputs))
 
@@ -126,28 +126,24 @@ class ContinuousQuery:
         allowed: Duration | EllipsisType = ...,
         max_future: Duration | EllipsisType | None = ...,
         future_support: int | EllipsisType = ...,
+        clock_tolerance: Duration | EllipsisType = ...,
         harm_horizon: Duration | EllipsisType | None = ...,
     ) -> ContinuousQuery:
         """How long to wait for late records; what is left out stays as it was.
 
-        policy: ``sp.KSlack()`` (the default), ``sp.FixedDelay("5 seconds")``, ``sp.DropRatio(0.01)`` or
-            ``sp.Harm(0.001)``.
-        across, max_lag, partition_timeout: for streams with ``partition=``. ``across="min"`` waits for the partition
-            that is least far, up to ``max_lag`` behind the newest, and not for one that has sent nothing for
-            ``partition_timeout`` (30 seconds); ``across="max"`` follows the newest.
-        allowed: a late record still corrects the answers of its windows for so long after they were given (0 seconds).
-            Results get a column ``revision``: 0, then 1, 2, ... for corrected answers; sinks replace the answer of the
-            same key and window.
-        max_future: how far ahead of the stream a single record may be dated; what is further is quarantined unless
-            ``future_support`` (5) records agree. By default an hour or ten windows, whichever is longer; ``None`` for
-            no limit.
-        harm_horizon: how long after its pane was sealed a late record is still judged: would it have changed an answer?
-            By default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
+        policy: ``sp.KSlack()`` (the default), ``sp.FixedDelay("5 s")``, ``sp.DropRatio(0.01)``, ``sp.Harm(0.001)``.
+        across, max_lag, partition_timeout: for streams with ``partition=``. ``"min"`` waits for the slowest, up to
+            ``max_lag``, and not for one that has sent nothing for ``partition_timeout``; ``"max"`` follows the newest.
+        allowed: so long after its answers were given a late record still corrects them. Results get a column
+            ``revision``: 0, then 1, 2, ...; sinks replace the answer of the same key and window.
+        max_future, future_support: a record further ahead of the stream (an hour or ten windows), of which there are
+            fewer than ``future_support`` (5), is held until later records tell; ``None`` believes every time.
+        clock_tolerance: a record further ahead of the clock than this (1 second) is held until the clock reaches it.
+        harm_horizon: how long after its pane was sealed a late record is judged: would it have changed an answer? By
+            default ten windows if there is a ``late`` sink or a policy that wants to know, else not at all.
         """
         if self.source.partition is None and (across == "max" or max_lag not in (..., None)):
-            raise OptionError(
-                "across= and max_lag= are for streams with partitions: sp.stream(..., partition='column')."
-            )
+            raise OptionError("across= and max_lag= are for streams with partitions: sp.stream(..., partition='name').")
         given = _given(
             policy=policy if isinstance(policy, EllipsisType) else as_policy(policy),
             across=across,
@@ -156,6 +152,7 @@ class ContinuousQuery:
             allowed=allowed,
             max_future=max_future,
             future_support=future_support,
+            clock_tolerance=clock_tolerance,
             harm_horizon=harm_horizon,
         )
         return replace(self, waiting=replace(self.waiting, **given))
@@ -208,7 +205,7 @@ class ContinuousQuery:
         quarantine: SinkLike | None = None,
         trigger: str = "500 milliseconds",
         available_now: bool = False,
-        flush: bool = True,
+        flush: bool | Literal["auto"] = "auto",
         idle_timeout: Duration | None = "1 minute",
         emit: str | Emission = "full",
         name: str | None = None,
@@ -219,9 +216,12 @@ class ContinuousQuery:
             ``sp.MemorySink(name)``, ``sp.ConsoleSink()``, ``sp.FormatSink(format, ...)`` or a function of
             (DataFrame, batch_id). Late and quarantined records are counted in any case.
         checkpoint: a folder from which the query restarts exactly where it was; without one it cannot be restarted.
-        trigger: how often to take a step. ``available_now=True``: process everything the source has, then close and
-            emit the windows that are still open (``flush=False`` keeps them open for the next run), and end.
-        idle_timeout: when no record has come for so long, emit the open windows; ``None`` waits for ever.
+        trigger: how often to take a step. ``available_now=True``: process everything the source has, and end.
+        flush: at the end of ``available_now``, which windows to close and emit. ``"auto"``: those that have ended by
+            the clock, less the slack, so all of a backfill, and not the hour that is still running. ``True``: all;
+            records that come for them in a later run are late. ``False``: none; the next run continues with them.
+        idle_timeout: when no record has come for so long, emit the windows that would have ended by now, had the
+            stream gone on; ``None`` waits for ever.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
             previous window's answer of the key into this one: far fewer rows where windows overlap.
         name: what Spark calls the query.
@@ -269,7 +269,7 @@ def _launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings)
         late=None if run.late is None else as_sink(run.late, "late"),
         quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
         trigger=None if run.available_now else run.trigger,
-        flush=run.flush,
+        ending=run.ending,
         idle_timeout_us=idle_us,
         punctuator=punctuator,
         settings=settings,

@@ -26,8 +26,8 @@ Table = TypeVar("Table")
 def skyline(
     df: Table,
     *,
-    minimize: Sequence[str] | str = (),
-    maximize: Sequence[str] | str = (),
+    minimize: Sequence[str] | str | None = (),
+    maximize: Sequence[str] | str | None = (),
     by: Sequence[str] | str = (),
     invalid: str = "error",
 ) -> Table:
@@ -43,8 +43,8 @@ def top_delta(
     df: Table,
     delta: int,
     *,
-    minimize: Sequence[str] | str = (),
-    maximize: Sequence[str] | str = (),
+    minimize: Sequence[str] | str | None = (),
+    maximize: Sequence[str] | str | None = (),
     by: Sequence[str] | str = (),
     invalid: str = "error",
 ) -> Table:

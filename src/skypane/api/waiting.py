@@ -30,6 +30,7 @@ class Waiting:
     allowed: Duration = "0 seconds"
     max_future: Duration | None = "auto"
     future_support: int = 5
+    clock_tolerance: Duration = "1 second"
     harm_horizon: Duration | None = "auto"
 
     def __post_init__(self) -> None:
@@ -42,8 +43,9 @@ class Waiting:
 
     def punctuator(self, window: Panes, partition: str | None) -> Punctuator:
         """Who decides how far the punctuation moves."""
-        guard = FutureGuard(self._max_future_us(window), self.future_support)
-        return Punctuator(self.policy, guard, self._sources(partition))
+        tolerance_us = parse_duration_us(self.clock_tolerance, "clock_tolerance", zero_ok=True)
+        guard = FutureGuard(self._max_future_us(window), self.future_support, tolerance_us)
+        return Punctuator(self.policy, guard, self._sources(partition)).for_panes(window)
 
     def harm_horizon_us(self, window: Panes, *, asked: bool) -> int:
         """How long late records are judged; by default only if somebody asks for it."""

@@ -51,7 +51,10 @@ def init(
 
 def sample() -> str:
     """Every section with every setting: chosen ones as they are, the others as comments with their defaults."""
-    head = "# A query for 'skypane run'. A line that begins with # is a setting at its default, or an example of one.\n"
+    head = (
+        "# A query for 'skypane run'. A line that begins with # is a setting at its default;\n"
+        "# where it says (example), there is no default, and the value only shows how to write one.\n"
+    )
     return "\n".join([head, *(_section(section) for section in SECTIONS)])
 
 
@@ -64,11 +67,9 @@ def _section(section: str) -> str:
 def _line(option: Option, chosen: Mapping[str, Any]) -> str:
     if option.name in chosen:
         return f"{option.name} = {toml(chosen[option.name])}  # {option.meaning}"
-    return f"# {option.name} = {toml(_example(option))}  # {option.meaning}"
-
-
-def _example(option: Option) -> Any:
-    return option.default if option.default is not None else option.kind.example
+    if option.default is not None:
+        return f"# {option.name} = {toml(option.default)}  # {option.meaning}"
+    return f"# {option.name} = {toml(option.kind.example)}  # (example) {option.meaning}"
 
 
 def toml(value: Any) -> str:

@@ -60,7 +60,7 @@ class ProgressPanel:
         ledger = metrics.ledger
         running_s, rate = time.monotonic() - self._started, _rate(metrics.recent)
         if metrics.last is None:
-            return f"{running_s:4.0f} s  {_FIRST_STEP}"
+            return f"{running_s:4.0f} s  {self._before_the_first_step()}"
         return (
             f"{running_s:4.0f} s  {rate:,.0f} records/s, {ledger.delivered:,} so far ({ledger.late:,} late), "
             f"{metrics.windows:,} windows answered"
@@ -70,7 +70,7 @@ class ProgressPanel:
         elapsed = time.monotonic() - self._started
         last = metrics.last
         if last is None:
-            return [("running", f"{elapsed:.0f} s"), ("", _FIRST_STEP)]
+            return [("running", f"{elapsed:.0f} s"), ("", self._before_the_first_step())]
         for step in metrics.recent[-_RATE_STEPS:]:
             self._windows.update(step.last_windows)
         newest = sorted(self._windows.items())[-6:]
@@ -79,7 +79,7 @@ class ProgressPanel:
         return [
             ("running", f"{elapsed:.0f} s, {metrics.steps} steps, the last took {last.total_ms:.0f} ms"),
             ("records/s", f"{_rate(metrics.recent):,.0f}   ({ledger.delivered:,} so far)"),
-            ("fate", f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined"),
+            ("fate", _fate(metrics)),
             (
                 "open panes",
                 f"{last.open_panes:,}   ({last.state_rows:,} rows, {last.state_bytes / 1e6:.1f} MB of state)",
@@ -87,9 +87,13 @@ class ProgressPanel:
             ("stages", _means(metrics.recent, _BUSY)),
             ("panes", _means(metrics.recent, _SPLIT)),
             ("punctuation", self._punctuation(last)),
+            *([("warning", last.slack_warning)] if last.slack_warning else []),
             ("windows", f"{metrics.windows:,} answered{_latency(metrics.recent)}"),
             ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
         ]
+
+    def _before_the_first_step(self) -> str:
+        return _FIRST_STEP if self._query.is_working else "waiting for the first records"
 
     def _punctuation(self, last: StepMetrics) -> str:
         if last.punctuation_us is None:
@@ -121,6 +125,13 @@ def watching(console: Console, panel: ProgressPanel) -> Iterator[None]:
     finally:
         done.set()
         reporter.join()
+
+
+def _fate(metrics: Metrics) -> str:
+    """What became of the records."""
+    ledger = metrics.ledger
+    held = f", {ledger.held:,} held" if ledger.held else ""
+    return f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined{held}"
 
 
 def _late(metrics: Metrics) -> str:

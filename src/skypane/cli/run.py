@@ -15,7 +15,7 @@ from rich.console import Console
 import skypane as sp
 from skypane.cli.progress import ProgressPanel, watching
 from skypane.cli.run_flags import with_run_flags
-from skypane.cli.run_query import Planned, plan
+from skypane.cli.run_query import Planned, check_folder, plan
 from skypane.cli.run_spec import Spec, load_spec
 from skypane.cli.stopping import StopRequest, children_ignore
 
@@ -43,6 +43,7 @@ def run(
     """
     console = Console()
     planned = plan(load_spec(config, given))
+    check_folder("--log", log.parent)
     if check:
         _say(console, "Checked without Spark: every setting, durations, choices, numbers, folders, the query's terms.")
     stopping = StopRequest()

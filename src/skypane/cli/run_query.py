@@ -15,6 +15,7 @@ from skypane.api.run_options import RunOptions
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
 from skypane.queries.base import find_column
+from skypane.spark.store.folders import local_path
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream as GeneratedStream
 
@@ -109,6 +110,10 @@ def _sink(settings: Mapping[str, Any], name: str) -> Sink:
         if path is None:
             raise OptionError(f"The {name} of format parquet needs a path: --{name} parquet:FOLDER.")
         return sp.ParquetSink(path)
+    for taken in {"path", "format", "self"} & set(options):
+        raise OptionError(f"[{name}] options has {taken!r}: give it as a setting of the section itself.")
+    if not kind:
+        raise OptionError(f"The {name} has no format: write --{name} FORMAT:PATH, e.g. --{name} parquet:out.")
     return sp.FormatSink(kind, **({} if path is None else {"path": path}), **options)
 
 
@@ -116,17 +121,21 @@ def _check_places(spec: Spec) -> None:
     """A folder that cannot be made is noticed before Spark has been started for it."""
     places = {name: spec[name].get("path") for name in SINKS if spec[name].get("format", "parquet") == "parquet"}
     for name, place in {**places, "checkpoint": spec["run"].get("checkpoint")}.items():
-        if place is None or "://" in place:
-            continue
-        folder = Path(place.removeprefix("file:")).expanduser().absolute()
-        try:
-            there = next(path for path in (folder, *folder.parents) if path.exists())
-        except OSError as error:
-            raise OptionError(f"{name}: the folder {folder} cannot be used ({error.strerror}).") from error
-        if not there.is_dir():
-            raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")
-        if not os.access(there, os.W_OK):
-            raise OptionError(f"{name}: the folder {folder} cannot be made or written, since {there} is read-only.")
+        if place is not None:
+            check_folder(name, local_path(place, name))
+
+
+def check_folder(name: str, path: Path) -> None:
+    """Refuse a folder that cannot be made or written; nothing is made."""
+    folder = path.absolute()
+    try:
+        there = next(known for known in (folder, *folder.parents) if known.exists())
+    except OSError as error:
+        raise OptionError(f"{name}: the folder {folder} cannot be used ({error.strerror}).") from error
+    if not there.is_dir():
+        raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")
+    if not os.access(there, os.W_OK):
+        raise OptionError(f"{name}: the folder {folder} cannot be made or written, since {there} is read-only.")
 
 
 def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
@@ -141,7 +150,8 @@ def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
 
 
 def _records(source: Mapping[str, Any], spark: SparkSession) -> DataFrame:
-    reader = spark.readStream.format(source["format"]).options(**source.get("options", {}))
-    if "schema" in source:
-        reader = reader.schema(source["schema"])
-    return reader.load(source["path"]) if "path" in source else reader.load()
+    from skypane.spark.sources.loading import load_stream  # noqa: PLC0415 - without Spark the other commands work
+
+    return load_stream(
+        spark, source["format"], options=source.get("options", {}), schema=source.get("schema"), path=source.get("path")
+    )

@@ -45,7 +45,7 @@ def as_value(option: Option, value: object, what: str) -> object:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        body: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        body: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise OptionError(f"There is no file {path}. 'skypane init {path}' writes a sample.") from None
     except (OSError, ValueError) as error:

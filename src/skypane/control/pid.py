@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 from skypane.model.errors import OptionError
 
@@ -12,8 +11,7 @@ OWED_PERIODS = 4
 """At most so many full outputs are made up for after the limit has cut something off."""
 
 
-@dataclass(frozen=True)
-class Gains:
+class Gains(NamedTuple):
     """Weights of the error, of the sum of errors and of the change of the error."""
 
     proportional: float
@@ -62,23 +60,6 @@ class Pid:
         if self.gains.integral == 0.0:
             return 0.0
         return _within(self.limit / abs(self.gains.integral), total)
-
-    def to_json(self) -> dict[str, object]:
-        """A form that survives JSON."""
-        gains = self.gains
-        return {
-            "gains": [gains.proportional, gains.integral, gains.derivative],
-            "set_point": self.set_point,
-            "limit": self.limit,
-            "error_sum": self.error_sum,
-            "last_error": self.last_error,
-            "owed": self.owed,
-        }
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Pid:
-        """The inverse of :meth:`to_json`."""
-        return cls(**{**body, "gains": Gains(*body["gains"])})
 
 
 def _within(most: float, value: float) -> float:

@@ -8,10 +8,8 @@ answers, and rules of thumb turn them into gains.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
 
 from skypane.control.pid import Gains
 
@@ -64,25 +62,6 @@ class Relay:
         if adds_up:
             return Gains(ultimate / 6.6, 0.0, ultimate / 6.6 * period / 6.3)
         return Gains(0.6 * ultimate, 1.2 * ultimate / period, 0.075 * ultimate * period)
-
-    def to_json(self) -> dict[str, object]:
-        """A form that survives JSON."""
-        return {
-            "set_point": self.set_point,
-            "step": self.step,
-            "hysteresis": self.hysteresis,
-            "direction": self.direction,
-            "samples": list(self.samples),
-            "amplitudes": list(self.amplitudes),
-            "periods": list(self.periods),
-            "started": self.started,
-        }
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Relay:
-        """The inverse of :meth:`to_json`."""
-        lists = {name: tuple(body[name]) for name in ("samples", "amplitudes", "periods")}
-        return cls(**{**body, **lists})
 
 
 def _next_cycle(relay: Relay) -> Relay:

@@ -37,6 +37,8 @@ class Definition:
     """How long after its pane was sealed a record still corrects the answers of its windows."""
     harm_horizon_us: int = 0
     """How long after its pane was sealed a late record is still judged: harmful or harmless; 0 for not at all."""
+    most_slack_us: int | None = None
+    """The most slack there can be: records that it could not have saved teach nothing; ``None`` for no bound."""
     processing: str = "out_of_order"
     """``out_of_order``: records are lifted as they come; ``in_order``: buffered until their pane is sealed."""
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.partitions import PartitionSeen
 from skypane.lateness.policy import Judgement
 from skypane.model.ledger import Ledger
 from skypane.scheduling.batch_plan import TaskLoad
@@ -33,7 +34,7 @@ class PaneReport(Generic[R]):
     partials: tuple[R, ...] = ()
     """Each sorted by key group, so that a range of key groups is a slice."""
     suspects: tuple[R, ...] = ()
-    """Records too far in the future for one task to judge."""
+    """Records whose time one task alone cannot trust."""
     late: tuple[R, ...] = ()
     """Late records, if they are kept, with their pane and sorted by key group."""
     quarantined: tuple[R, ...] = ()
@@ -41,14 +42,16 @@ class PaneReport(Generic[R]):
     ledger: Ledger = field(default_factory=Ledger)
     suspected: int = 0
     newest_us: tuple[int, ...] = ()
-    """The newest times seen, suspects included, newest first, as many as the future guard needs."""
+    """The newest times up to the clock, suspects included, newest first, as many as the future guard needs."""
     trusted_us: int | None = None
     """The newest time that the task itself could trust."""
+    missed: int = 0
+    """Late records that a permitted slack could have saved; only of such ones are delays known."""
     max_delay_us: int = 0
     overdue: DelayHistogram = field(default_factory=DelayHistogram)
     """How long the panes of the records had been over when they came."""
-    newest_by_partition_us: Mapping[str, int] = field(default_factory=dict)
-    """The newest trusted time of each source partition, where partitions are told apart."""
+    partitions: Mapping[str, PartitionSeen] = field(default_factory=dict)
+    """What trusted records say of each source partition, where partitions are told apart."""
     records_by_pane: Mapping[int, int] = field(default_factory=dict)
     """Accepted records of the newest panes: whence latencies are known."""
     rows_by_group: Mapping[int, int] = field(default_factory=dict)
@@ -75,9 +78,10 @@ class PaneReport(Generic[R]):
             suspected=sum(p.suspected for p in parts),
             newest_us=guard.newest(t for p in parts for t in p.newest_us),
             trusted_us=max((p.trusted_us for p in parts if p.trusted_us is not None), default=None),
+            missed=sum(p.missed for p in parts),
             max_delay_us=max((p.max_delay_us for p in parts), default=0),
             overdue=DelayHistogram.merge(p.overdue for p in parts),
-            newest_by_partition_us=_newest(p.newest_by_partition_us for p in parts),
+            partitions=_seen_together(p.partitions for p in parts),
             records_by_pane=newest_panes(added(p.records_by_pane for p in parts)),
             rows_by_group=added(p.rows_by_group for p in parts),
             tasks=_chained(p.tasks for p in parts),
@@ -97,11 +101,13 @@ class Kept(Generic[S]):
     """The past: rows of sealed panes, for records that come late; a pane may have rows of several steps."""
     revisions: tuple[S, ...] = ()
     """The past: which windows were answered again, and how often."""
+    held: tuple[S, ...] = ()
+    """Records whose time is in doubt, with what has come since."""
 
     @property
     def parts(self) -> tuple[S, ...]:
         """All of them."""
-        return (*self.panes, *self.buffer, *self.sealed, *self.revisions)
+        return (*self.panes, *self.buffer, *self.sealed, *self.revisions, *self.held)
 
     @property
     def to_answer(self) -> tuple[S, ...]:
@@ -111,7 +117,8 @@ class Kept(Generic[S]):
     @classmethod
     def merge(cls, parts: Sequence[Kept[S]]) -> Kept[S]:
         """All together."""
-        return cls(*(_chained(getattr(p, name) for p in parts) for name in ("panes", "buffer", "sealed", "revisions")))
+        names = ("panes", "buffer", "sealed", "revisions", "held")
+        return cls(*(_chained(getattr(p, name) for p in parts) for name in names))
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,8 @@ class WindowReport(Generic[R, S]):
     late: tuple[R, ...] = ()
     """The late records as their sink gets them."""
     judged: Judgement = field(default_factory=Judgement)
+    lessons: Judgement = field(default_factory=Judgement)
+    """The same without records that no permitted slack could have saved: what the policy learns from."""
     windows: int = 0
     """How many (key, window) answers, or changed answers, there are."""
     revised: int = 0
@@ -151,6 +160,7 @@ class WindowReport(Generic[R, S]):
             answers=_chained(p.answers for p in parts),
             late=_chained(p.late for p in parts),
             judged=sum((p.judged for p in parts), Judgement()),
+            lessons=sum((p.lessons for p in parts), Judgement()),
             windows=sum(p.windows for p in parts),
             revised=sum(p.revised for p in parts),
             open_panes=sum(p.open_panes for p in parts),
@@ -174,12 +184,13 @@ def newest_panes(records_by_pane: Mapping[int, int]) -> dict[int, int]:
     return {pane: records_by_pane[pane] for pane in sorted(records_by_pane)[-MOST_PANES:]}
 
 
-def _newest(times_us: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    newest: dict[str, int] = {}
-    for part in times_us:
-        for name, time_us in part.items():
-            newest[name] = max(newest.get(name, time_us), time_us)
-    return newest
+def _seen_together(parts: Iterable[Mapping[str, PartitionSeen]]) -> dict[str, PartitionSeen]:
+    seen: dict[str, PartitionSeen] = {}
+    for part in parts:
+        for name, (newest_us, records) in part.items():
+            known = seen.get(name, PartitionSeen(newest_us, 0))
+            seen[name] = PartitionSeen(max(known.newest_us, newest_us), known.records + records)
+    return seen
 
 
 def _chained(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:

@@ -16,13 +16,16 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.latency import Latencies, PaneClock
 from skypane.flow.panes.admission import Frontier
-from skypane.flow.panes.decision import Decision, decide
+from skypane.flow.panes.decision import Decision, decide, decide_ending
+from skypane.flow.panes.held import in_doubt
 from skypane.flow.reports import Kept, PaneReport, R, S, WindowReport, added
 from skypane.lateness.policy import Judgement
 from skypane.lateness.progress import Progress
 from skypane.lateness.punctuator import Punctuator
+from skypane.lateness.suspects import Ending
 from skypane.model.ledger import Ledger
-from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, RoutingState
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState
+from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.tables.rows import rows_by_group
@@ -37,6 +40,19 @@ class Flow:
     degrees: DegreePolicy = field(default_factory=FixedDegrees)
     splitting: str | StrategyFactory | None = None
     """Who routes records to the tasks of the pane stage; ``None`` if partials are made where the records are."""
+
+    @classmethod
+    def of(
+        cls,
+        definition: Definition,
+        punctuator: Punctuator,
+        degrees: DegreePolicy | None = None,
+        splitting: str | StrategyFactory | None = None,
+    ) -> Flow:
+        """With everything that the windows decide about waiting filled in."""
+        punctuator = punctuator.for_panes(definition.window)
+        definition = replace(definition, most_slack_us=punctuator.policy.most_slack_us(definition.window))
+        return cls(definition, punctuator, degrees or FixedDegrees(), splitting)
 
     def start(self) -> StepState[S]:
         """Before the first record."""
@@ -54,7 +70,7 @@ class StepState(Generic[S]):
     windows: int = 0
     """All (key, window) answers emitted since the query began."""
     judged: Judgement = field(default_factory=Judgement)
-    """About the late records of the last step."""
+    """About the late records of the last step that the policy learns from."""
     judged_so_far: Judgement = field(default_factory=Judgement)
     """About all late records since the query began, as far as they were judged."""
     clock: PaneClock = field(default_factory=PaneClock)
@@ -76,6 +92,8 @@ class Move(Generic[R]):
     partials: tuple[R, ...] = ()
     trusted: pa.Table | None = None
     """Partials of the suspects that turned out to be trusted."""
+    held: pa.Table | None = None
+    """The records that are held from now on."""
     late: tuple[R, ...] = ()
     rows_by_group: Mapping[int, int] = field(default_factory=dict)
     """Rows of all these partials."""
@@ -87,7 +105,11 @@ class Move(Generic[R]):
 
 
 class Stages(Protocol[R, S]):
-    """The two ports."""
+    """The two ports, and where records are that are held."""
+
+    def held(self, kept: Kept[S]) -> pa.Table | None:
+        """The rows of the records that are held."""
+        ...
 
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
@@ -96,7 +118,7 @@ class Stages(Protocol[R, S]):
         ...
 
     def windows(self, move: Move[R], kept: Kept[S]) -> WindowReport[R, S]:
-        """Run the window stage; its report has all that is kept from now on, the past included."""
+        """Run the window stage; its report has all that is kept from now on, past and held records included."""
         ...
 
 
@@ -121,10 +143,11 @@ def step(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, sl
     degrees = flow.degrees.choose(before.degrees)
     planner = None if flow.splitting is None else BatchPlanner(flow.splitting, degrees.panes or slots)
     plan = None if planner is None else planner.plan(before.routing)
-    frontier = Frontier(before.progress.for_workers(), flow.punctuator.guard)
-    panes, suspects = stages.panes(frontier, plan, degrees.panes)
-    decision = decide(flow.definition, flow.punctuator, before.progress, panes, suspects, before.judged, now_us)
-    stepped = _move(flow, before, replace(before, degrees=degrees), stages, panes, decision, now_us)
+    held = stages.held(before.kept)
+    panes, suspects = stages.panes(_frontier(flow, before.progress, held, now_us), plan, degrees.panes)
+    decision = decide(flow.definition, flow.punctuator, before.progress, panes, suspects, held, before.judged, now_us)
+    # Whoever routes says below what it has learned; what was learned before others took over would be out of date.
+    stepped = _move(flow, before, replace(before, degrees=degrees, routing=None), stages, panes, decision, now_us)
     if planner is None or plan is None:
         return stepped
     outcome = _outcome(flow.definition, stepped, now_us, slots)
@@ -132,11 +155,14 @@ def step(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, sl
     return replace(stepped, state=learned, rho=planner.rho(before.routing, outcome))
 
 
-def finish(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, slots: int = 1) -> Stepped[R, S]:
-    """A step without a batch, which the clock decided: close and emit all open windows."""
+def finish(
+    flow: Flow, before: StepState[S], stages: Stages[R, S], ending: Ending, now_us: int, slots: int = 1
+) -> Stepped[R, S]:
+    """A step without a batch, which the clock decided: close and emit what has ended by it."""
     degrees = flow.degrees.choose(before.degrees)
-    decision = Decision(before.progress.finish(flow.definition.window), Ledger(), {}, None, None)
-    stepped = _move(flow, before, replace(before, degrees=degrees), stages, PaneReport(), decision, now_us)
+    decision = _ended(flow, before, stages, ending, now_us)
+    base = replace(before, degrees=degrees, routing=None)
+    stepped = _move(flow, before, base, stages, PaneReport(), decision, now_us)
     if flow.splitting is None or before.routing is None:
         return stepped
     planner = BatchPlanner(flow.splitting, degrees.panes or slots)
@@ -144,9 +170,24 @@ def finish(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, 
     return replace(stepped, state=replace(stepped.state, routing=planner.close(before.routing, first_open)))
 
 
-def has_open_windows(flow: Flow, state: StepState[S]) -> bool:
-    """Whether some window has records but no answer yet."""
-    return state.progress.finish(flow.definition.window) != state.progress
+def ends_anything(flow: Flow, before: StepState[S], stages: Stages[R, S], ending: Ending, now_us: int) -> bool:
+    """Whether such a step would close a window that is open, or decide about a record that is held."""
+    decision, window = _ended(flow, before, stages, ending, now_us), flow.definition.window
+    closes = window.closes_windows(before.progress.punctuation_us, decision.progress.punctuation_us)
+    return closes or decision.ledger != Ledger()
+
+
+def _ended(flow: Flow, before: StepState[S], stages: Stages[R, S], ending: Ending, now_us: int) -> Decision:
+    held = stages.held(before.kept)
+    return decide_ending(flow.definition, flow.punctuator, before.progress, held, ending, now_us)
+
+
+def _frontier(flow: Flow, before: Progress, held: pa.Table | None, now_us: int) -> Frontier:
+    """What the tasks of the pane stage need to know."""
+    guard = flow.punctuator.guard
+    limit_us = guard.limit_us(before.t_max_us, now_us)
+    _, doubted = in_doubt(flow.definition, None, held)
+    return Frontier(before.for_workers(), guard, limit_us, guard.newest_of(doubted.witnesses_us(limit_us)))
 
 
 def _move(
@@ -166,6 +207,7 @@ def _move(
         degree=base.degrees.windows,
         partials=panes.partials,
         trusted=decision.partials,
+        held=decision.held,
         late=panes.late,
         rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
     )
@@ -179,7 +221,7 @@ def _move(
         kept=windows.kept,
         ledger=before.ledger + decision.ledger,
         windows=before.windows + windows.windows,
-        judged=windows.judged,
+        judged=windows.lessons,
         judged_so_far=before.judged_so_far + windows.judged,
         clock=clock,
     )

@@ -8,11 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skypane.lateness.delay_histogram import DelayHistogram
-from skypane.model.durations import Duration, parse_duration_us
+from skypane.model.durations import Duration, format_duration_us, parse_duration_us
 from skypane.model.errors import OptionError
+from skypane.model.panes import Panes
 
 PolicyState = Mapping[str, Any]
 """What a policy remembers from step to step: plain JSON, stored in the manifest."""
+
+AUTO = "auto"
+_AUTO_WINDOWS = 10
+_AUTO_LEAST_US = 60_000_000
+_LONG_WINDOWS = 3
+"""Answers that come this many windows late are worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,10 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Observation:
-    """What one step shows a policy. It depends on the records as a multiset, not on their order or their tasks."""
+    """What one step shows a policy. It depends on the records as a multiset, not on their order or their tasks.
+
+    Records that no permitted slack could have saved are not in it: one that is years old says nothing of the others.
+    """
 
     records: int
     """Records with a usable time."""
@@ -49,6 +59,8 @@ class Lateness(ABC):
 
     needs_harm = False
     """Whether late records have to be judged for this policy."""
+    adapts = True
+    """Whether the slack follows the records, and so may surprise."""
 
     @property
     def name(self) -> str:
@@ -71,11 +83,65 @@ class Lateness(ABC):
     def slack_us(self, state: PolicyState) -> int:
         """How far the punctuation stays behind the front."""
 
+    def for_window(self, panes: Panes) -> Lateness:
+        """The same policy with what it leaves to the windows filled in: ``max_slack="auto"``."""
+        del panes
+        return self
 
-def slack_bounds_us(policy: str, initial_slack: Duration, max_slack: Duration | None) -> tuple[int, int | None]:
-    """The parsed bounds of an adaptive slack, checked against each other."""
-    initial = parse_duration_us(initial_slack, f"{policy}(initial_slack)", zero_ok=True)
-    bound = None if max_slack is None else parse_duration_us(max_slack, f"{policy}(max_slack)", zero_ok=True)
-    if bound is not None and initial > bound:
-        raise OptionError(f"{policy}(initial_slack={initial_slack!r}) is longer than max_slack={max_slack!r}.")
-    return initial, bound
+    def most_slack_us(self, panes: Panes) -> int | None:
+        """The most slack there can be; ``None`` for no bound.
+
+        A pane that was over for longer is lost with any slack, so its records teach nothing.
+        """
+        del panes
+        return None
+
+
+@dataclass(frozen=True)
+class SlackBounds:
+    """From where an adaptive slack starts, and how far it may grow."""
+
+    initial_us: int
+    most_us: int | None
+    auto: bool = False
+    """Whether the windows say how far."""
+
+    @classmethod
+    def parse(cls, policy: str, initial_slack: Duration, max_slack: Duration | None) -> SlackBounds:
+        """Checked against each other; ``"auto"`` is no bound before the windows are known."""
+        initial = parse_duration_us(initial_slack, f"{policy}(initial_slack)", zero_ok=True)
+        most = None
+        if max_slack is not None and max_slack != AUTO:
+            most = parse_duration_us(max_slack, f"{policy}(max_slack)", zero_ok=True)
+        if most is not None and initial > most:
+            raise OptionError(f"{policy}(initial_slack={initial_slack!r}) is longer than max_slack={max_slack!r}.")
+        return cls(initial, most, max_slack == AUTO)
+
+    def most_slack_us(self, panes: Panes) -> int | None:
+        """The most slack there can be."""
+        return max(self.initial_us, auto_slack_us(panes)) if self.auto else self.most_us
+
+    def clip_us(self, slack_us: int) -> int:
+        """Within the bound."""
+        return slack_us if self.most_us is None else min(slack_us, self.most_us)
+
+    def describe(self) -> dict[str, object]:
+        """For explanations."""
+        most = "unbounded" if self.most_us is None else format_duration_us(self.most_us)
+        auto = f"{_AUTO_WINDOWS} windows, at least {format_duration_us(_AUTO_LEAST_US)}"
+        return {"initial slack": format_duration_us(self.initial_us), "max slack": auto if self.auto else most}
+
+
+def auto_slack_us(panes: Panes) -> int:
+    """``max_slack="auto"``: ten windows, at least a minute."""
+    return max(_AUTO_LEAST_US, _AUTO_WINDOWS * panes.reach_us)
+
+
+def slack_warning(policy: Lateness, panes: Panes, slack_us: int) -> str | None:
+    """What to tell the user if answers wait for several windows' length; ``None`` if they do not, or as was asked."""
+    if not policy.adapts or slack_us <= _LONG_WINDOWS * panes.reach_us:
+        return None
+    return (
+        f"answers wait {format_duration_us(slack_us // 1000 * 1000)} for late records, more than {_LONG_WINDOWS} "
+        "windows: bound it with max_slack=, or choose DropRatio or Harm"
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
 from skypane.lateness.policy import Lateness
 from skypane.lateness.progress import Progress, Seen
+from skypane.lateness.suspects import Ending
+from skypane.model.panes import Panes
 
 
 @dataclass(frozen=True)
@@ -19,10 +21,26 @@ class Punctuator:
     sources: SourcePartitions | None = None
     """Set where source partitions are told apart."""
 
+    def for_panes(self, panes: Panes) -> Punctuator:
+        """With everything that the windows decide about waiting filled in."""
+        policy, sources = self.policy.for_window(panes), self.sources
+        if sources is not None:
+            sources = replace(sources, support=self.guard.support, reach_us=policy.most_slack_us(panes))
+        return replace(self, policy=policy, sources=sources)
+
     def start(self) -> Progress:
         """Before the first record."""
         return Progress.start(self.policy)
 
     def advance(self, before: Progress, seen: Seen) -> Progress:
         """After one more step."""
-        return before.advance(self.policy, self.guard, self.sources, seen)
+        return before.advance(self.policy, self.sources, seen)
+
+    def end(self, panes: Panes, before: Progress, ending: Ending, now_us: int) -> Progress:
+        """Close what is open, because nothing more comes for now: all windows at the end of the stream, else those
+        that have ended by the clock, less the slack; of a pause, by the time that has passed since the last record."""
+        if ending == "all":
+            return before.finish(panes)
+        reached = now_us if ending == "auto" else before.stream_us(now_us)
+        slack = self.policy.slack_us(before.policy_state)
+        return before if reached is None else before.close(panes, reached - slack)

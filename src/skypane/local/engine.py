@@ -21,6 +21,7 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
+from skypane.lateness.suspects import Ending
 from skypane.local.preparation import prepare
 from skypane.model.ledger import Ledger
 from skypane.model.panes import PaneRange
@@ -30,6 +31,9 @@ from skypane.scheduling.ranges import GroupRange, balanced_ranges
 from skypane.tables.rows import present, rows_by_group, sorted_by_group, together
 
 EngineState = StepState[pa.Table]
+
+LONG_AFTER_US = 2**60
+"""A clock that is past every time a record may have, as in a replay of old data."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,22 @@ class Engine:
         return self._flow(1).start()
 
     def step(
-        self, state: EngineState, tasks: Sequence[pa.Table], degree: int = 1, now_us: int = 0
+        self, state: EngineState, tasks: Sequence[pa.Table], degree: int = 1, now_us: int = LONG_AFTER_US
     ) -> tuple[EngineState, StepOutput]:
         """One batch, cut at ``now_us``: a table for each pane-stage task; ``degree`` window-stage tasks."""
-        return _output(path.step(self._flow(degree), state, _Stages(self.definition, tasks), now_us))
+        flow = self._flow(degree)
+        return _output(path.step(flow, state, _Stages(flow.definition, tasks), now_us))
 
-    def flush(self, state: EngineState, degree: int = 1, now_us: int = 0) -> tuple[EngineState, StepOutput]:
-        """Close and emit every window that is still open."""
-        return _output(path.finish(self._flow(degree), state, _Stages(self.definition), now_us))
+    def flush(
+        self, state: EngineState, degree: int = 1, now_us: int = LONG_AFTER_US, ending: Ending = "all"
+    ) -> tuple[EngineState, StepOutput]:
+        """Close and emit every window that is still open, or those that have ended by the clock."""
+        flow = self._flow(degree)
+        return _output(path.finish(flow, state, _Stages(flow.definition), ending, now_us))
 
     def _flow(self, degree: int) -> Flow:
         degrees = FixedDegrees(Degrees(windows=degree))
-        return Flow(self.definition, Punctuator(self.policy, self.guard, self.sources), degrees)
+        return Flow.of(self.definition, Punctuator(self.policy, self.guard, self.sources), degrees)
 
 
 def held_rows(state: EngineState) -> int:
@@ -82,6 +90,10 @@ class _Stages:
 
     definition: Definition
     tasks: Sequence[pa.Table] = ()
+
+    def held(self, kept: Kept[pa.Table]) -> pa.Table | None:
+        """They are in memory."""
+        return together(kept.held)
 
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
@@ -110,7 +122,8 @@ class _Stages:
             for groups in balanced_ranges(sizes, move.degree)
         ]
         report = WindowReport.merge(reports)
-        return replace(report, kept=self._remembered(held, report.kept, move.after_us))
+        remembered = self._remembered(held, report.kept, move.after_us)
+        return replace(report, kept=replace(remembered, held=present([move.held])))
 
     def _remembered(self, before: Kept[pa.Table], new: Kept[pa.Table], after_us: int | None) -> Kept[pa.Table]:
         """The new state with the whole past, as far as it is needed."""

@@ -7,13 +7,13 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skypane.local.one_table import answer_of, check_once, partial_of
 from skypane.model.columns import ID, PREFIX
 from skypane.model.errors import OptionError, SchemaError
-from skypane.model.groups import Groups
-from skypane.queries.base import Query, find_column
+from skypane.model.groups import Groups, Int64Array
+from skypane.queries.base import Query
+from skypane.tables.grouping import one_zero
 from skypane.tables.row_hashes import row_hashes
 
 _ROW = f"{PREFIX}row"
@@ -32,9 +32,16 @@ def answer_frame(df: Any, query: Query, keys: tuple[str, ...], invalid: str) -> 
         answer = query.lower(prepared.slice(0, 0), Groups.from_sizes([])).table
     rows = answer.column(_ROW).to_numpy()
     if query.answer_is_partial:
-        return nw.to_native(frame[np.sort(rows)])
+        return nw.to_native(_chosen(frame, np.sort(rows)))
     added = nw.from_arrow(answer.select(list(query.added_columns())), backend=frame.implementation)
-    return nw.to_native(frame[rows].with_columns(*(added[name] for name in added.columns)))
+    return nw.to_native(_chosen(frame, rows).with_columns(*(added[name] for name in added.columns)))
+
+
+def _chosen(frame: nw.DataFrame[Any], rows: Int64Array) -> nw.DataFrame[Any]:
+    try:
+        return frame[rows]
+    except pa.ArrowNotImplementedError as error:
+        raise SchemaError(f"Arrow cannot take rows of a column of this table: {error}. Convert it first.") from error
 
 
 def _frame(df: Any) -> nw.DataFrame[Any]:
@@ -66,29 +73,41 @@ def _records(frame: nw.DataFrame[Any], query: Query, keys: tuple[str, ...]) -> p
                 f"first and give the column's name. The columns are: {', '.join(frame.columns)}."
             )
     compared = set(query.selection.inputs() if query.selection else ()) | {*keys, *scores}
+    for name in compared:
+        if name not in frame.columns and not name.startswith(PREFIX):
+            raise SchemaError(f"{name!r} is not a column. The columns are: {', '.join(frame.columns)}.")
     names = [name for name in frame.columns if name in compared or query.needs_record_id()]
     try:
         table = frame.select(*names).to_arrow().select(names)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowException, TypeError) as error:
         raise SchemaError(f"A column has values of no one type: {error}. Drop it, or turn it into text.") from error
-    return pa.table({name: _plain(table.column(name)) for name in names})
+    return pa.table({name: _plain(name, table.column(name)) for name in names})
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values as Spark would hand them over; a type that cannot be compared or hashed is refused by name."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        kind = pa.string() if pa.types.is_string_view(kind) else pa.binary()
+    if pa.types.is_null(kind) and not len(column):  # a frame without rows: any type will do
+        kind = pa.float64()
+    try:
+        return column if kind == column.type else column.cast(kind)
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"Column {name!r} of type {column.type} cannot be used: {error}. Convert it first."
+        ) from error
 
 
 def _prepared(records: pa.Table, query: Query, keys: tuple[str, ...]) -> pa.Table:
     """The records with what Spark would compute for them: keys with one zero, expressions, record id."""
     columns = {name: records.column(name) for name in records.column_names}
-    for key in keys:
-        if pa.types.is_floating(columns[key].type):
-            columns[key] = pc.add(columns[key], pa.scalar(0.0, columns[key].type))  # -0.0 and 0.0 are one key
-    for name, expression in query.expressions().items():
-        kind = find_column(records.schema, expression.sql, "Score").type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            raise OptionError(f"The score {expression.sql!r} has type {kind}; it must be a number.")
-        columns[name] = records.column(expression.sql)
+    columns |= {key: one_zero(columns[key]) for key in keys}
+    columns |= {name: records.column(expression.sql) for name, expression in query.expressions().items()}
     if query.needs_record_id():
         columns[ID] = pa.chunked_array([pa.array(row_hashes(records))])
     columns[_ROW] = pa.chunked_array([pa.array(np.arange(records.num_rows))])

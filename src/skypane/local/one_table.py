@@ -1,4 +1,4 @@
-"""One table, once: the partial of each group of rows, and its answer. For Spark's tasks and for tables at hand alike."""
+"""One table, once: the partial of each group of rows, and its answer; for Spark's tasks and for tables at hand."""
 
 from __future__ import annotations
 

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
 
 import pyarrow as pa
 
 from skypane.model.columns import GROUP, ID, KEY_GROUPS
 from skypane.model.errors import OptionError
 from skypane.queries.base import Query
+from skypane.tables.grouping import one_zero
 
 
 def prepare(query: Query, keys: Sequence[str], rows: pa.Table) -> pa.Table:
     """Add the key group, the record id and the query's expressions (plain columns or whole numbers only)."""
-    columns = {name: rows.column(name) for name in rows.column_names}
+    columns = {name: one_zero(rows.column(name)) if name in keys else rows.column(name) for name in rows.column_names}
+    own = list(columns.values())
     for name, expression in query.expressions().items():
-        column = _evaluate(rows, expression.sql)
-        columns[name] = column.cast(pa.float64(), safe=False) if expression.as_double else column
+        columns[name] = _evaluate(rows, expression.sql)
     if query.needs_record_id():
-        columns[ID] = pa.array(
-            [_hash(row) for row in zip(*(c.to_pylist() for c in rows.columns), strict=True)], pa.int64()
-        )
-    values = zip(*(rows.column(key).to_pylist() for key in keys), strict=True)
-    groups = [_hash(value) % KEY_GROUPS for value in values] if keys else [0] * rows.num_rows
-    columns[GROUP] = pa.array(groups, pa.int32())
+        columns[ID] = pa.array([_hash(row) for row in _values(own)], pa.int64())
+    groups = [_hash(key) % KEY_GROUPS for key in _values([columns[key] for key in keys])]
+    columns[GROUP] = pa.array(groups if keys else [0] * rows.num_rows, pa.int32())
     return pa.table(columns)
 
 
@@ -36,6 +35,18 @@ def _evaluate(rows: pa.Table, sql: str) -> pa.ChunkedArray:
     raise OptionError(f"{sql!r} is not a column; only Spark can evaluate SQL expressions.")
 
 
+def _values(columns: Sequence[pa.ChunkedArray]) -> Iterable[tuple[Any, ...]]:
+    """Rows as plain values; times as numbers, since Python has none beyond the year 9999."""
+    return zip(*(_plain(column).to_pylist() for column in columns), strict=True)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_date32(kind):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) else column
+
+
 def _hash(values: tuple[object, ...]) -> int:
-    text = repr(tuple(0.0 if value == 0 else value for value in values)).encode()
-    return zlib.crc32(text) << 20 | zlib.adler32(text) & 0xFFFFF
+    """The text tells nulls, signs of zeros and the borders of lists apart."""
+    return int.from_bytes(blake2b(repr(values).encode(), digest_size=8).digest(), "little", signed=True)

@@ -16,6 +16,12 @@ PANE: Final = "__sp_pane"
 ID: Final = "__sp_id"
 """A hash of the whole record: breaks ties the same way whatever order records come in."""
 
+OTHERS: Final = "__sp_others"
+"""Of a held record: how many trusted records came with it or after it."""
+
+BEHIND: Final = "__sp_behind"
+"""Of a held record: how many trusted records came after it, and far behind it."""
+
 WINDOW: Final = "window"
 """The result column with the window's start and end."""
 

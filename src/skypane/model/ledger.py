@@ -1,4 +1,4 @@
-"""The ledger: every delivered record is accepted, late or quarantined, exactly once."""
+"""The ledger: every delivered record is accepted, late, quarantined or still held, exactly once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ class Ledger:
     accepted: int = 0
     late: int = 0
     quarantined_by_reason: Mapping[str, int] = field(default_factory=dict)
+    held: int = 0
+    """Records with a time in doubt, of which later ones will tell; less than zero in a step that released some."""
 
     @property
     def quarantined(self) -> int:
@@ -22,13 +24,13 @@ class Ledger:
     @property
     def delivered(self) -> int:
         """What the source handed over: the sum of all fates."""
-        return self.accepted + self.late + self.quarantined
+        return self.accepted + self.late + self.quarantined + self.held
 
     def __add__(self, other: Ledger) -> Ledger:
         reasons = dict(self.quarantined_by_reason)
         for reason, count in other.quarantined_by_reason.items():
             reasons[reason] = reasons.get(reason, 0) + count
-        return Ledger(self.accepted + other.accepted, self.late + other.late, reasons)
+        return Ledger(self.accepted + other.accepted, self.late + other.late, reasons, self.held + other.held)
 
     def to_json(self) -> dict[str, object]:
         """A form that survives JSON."""
@@ -36,11 +38,5 @@ class Ledger:
             "accepted": self.accepted,
             "late": self.late,
             "quarantined": dict(sorted(self.quarantined_by_reason.items())),
+            "held": self.held,
         }
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, object]) -> Ledger:
-        """The inverse of :meth:`to_json`."""
-        reasons = body["quarantined"]
-        assert isinstance(reasons, Mapping)
-        return cls(int(str(body["accepted"])), int(str(body["late"])), {str(k): int(v) for k, v in reasons.items()})

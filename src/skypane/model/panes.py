@@ -93,7 +93,7 @@ class Panes(ABC):
 
     @abstractmethod
     def explain(self) -> str:
-        """Windows and panes in words."""
+        """The panes of a window in words; ``str()`` is for the windows."""
 
     @abstractmethod
     def describe(self) -> Mapping[str, object]:

@@ -20,6 +20,10 @@ from skypane.model.errors import OptionError
 from skypane.model.groups import Int64Array
 from skypane.model.panes import Panes
 
+FARTHEST_US = 2**61
+"""Times no farther from the epoch (73,000 years) are used: their windows, and differences of them, fit in 64 bits."""
+_LONGEST_US = 2**60
+
 
 @dataclass(frozen=True)
 class WindowSpec(Panes):
@@ -33,6 +37,8 @@ class WindowSpec(Panes):
             raise OptionError(
                 f"window size and slide must be longer than zero, not {self.size_us}, {self.slide_us} us."
             )
+        if max(self.size_us, self.slide_us) > _LONGEST_US:
+            raise OptionError("window size and slide must be shorter than 36,000 years.")
 
     @classmethod
     def parse(cls, size: Duration, slide: Duration | None = None) -> WindowSpec:
@@ -90,8 +96,8 @@ class WindowSpec(Panes):
         return max(self.size_us, self.slide_us)
 
     def explain(self) -> str:
-        """Windows and panes in words."""
-        return f"{self}; {self.panes_per_window} panes of {format_duration_us(self.pane_us)} each"
+        """The panes of a window in words; ``str()`` is for the windows."""
+        return f"{self.panes_per_window} panes of {format_duration_us(self.pane_us)} each"
 
     def describe(self) -> Mapping[str, object]:
         """Size and slide."""

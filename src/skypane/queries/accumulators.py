@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,16 +17,20 @@ import pyarrow.compute as pc
 
 from skypane import kernels
 from skypane.model.errors import SchemaError
-from skypane.model.groups import Float64Array, Groups, Int64Array
+from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
+from skypane.queries import decimals
 
 Parts = dict[str, pa.Array]
 _WIDE = pa.decimal128(38, 0)
+"""Running sums of integers: they cannot wrap around."""
 
 
 class Accumulator(ABC):
     """How one aggregate function is computed from pieces, with SQL's treatment of nulls."""
 
     function: ClassVar[str]
+    compares: ClassVar[bool] = False
+    """Whether it compares values with each other."""
 
     def check(self, kind: pa.DataType, name: str) -> None:
         """Raise :class:`SchemaError` if values of this type cannot be aggregated."""
@@ -59,7 +64,7 @@ class Count(Accumulator):
 
     def lift(self, values: pa.ChunkedArray, groups: Groups) -> Parts:
         """Count the values that are there."""
-        return {"n": pa.array(_present(values, groups)[1].sizes)}
+        return {"n": pa.array(_groups_of_present(values, groups).sizes)}
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Add the counts."""
@@ -75,29 +80,28 @@ class Count(Accumulator):
 
 
 class Extreme(Accumulator):
-    """The smallest or largest value, of any ordered type; like Spark, NaN is larger than any number."""
+    """The smallest or largest value, of any ordered type; like Spark, NaN is larger than any number.
+
+    Of the two zeros, -0.0 is the smaller: Spark takes the one that comes first, and so depends on the order of records.
+    """
+
+    compares = True
 
     def __init__(self, function: str) -> None:
         self.function = function  # type: ignore[misc]
 
     def check(self, kind: pa.DataType, name: str) -> None:
         """Whatever Arrow can order."""
-        if pa.types.is_nested(kind):
+        if pa.types.is_nested(kind) or pa.types.is_null(kind):
             raise SchemaError(f"{name}={self.function}(...) cannot order values of type {kind}.")
 
     def lift(self, values: pa.ChunkedArray, groups: Groups) -> Parts:
         """The extreme of each group, null where it has no values."""
-        if not pa.types.is_floating(values.type):
-            return {"x": _hash_reduce(values, groups, self.function)}
-        numbers, present = _present(values, groups)
-        # fmin ignores NaN unless there is nothing else, maximum lets it win: NaN is the largest value.
-        reduce = np.fmin if self.function == "min" else np.maximum
-        full = present.sizes > 0
-        found = np.zeros(len(groups), dtype=np.float64)
-        if full.any():
-            starts = present.offsets[:-1][full]
-            found[full] = _sign_of_zero(reduce.reduceat(numbers, starts), numbers, starts, self.function)
-        return {"x": pa.array(found, mask=~full).cast(values.type)}
+        if pa.types.is_floating(values.type):
+            return {"x": self._of_floats(values, groups)}
+        if pa.types.is_duration(values.type):  # which Arrow cannot reduce
+            return {"x": _hash_reduce(values.cast(pa.int64()), groups, self.function).cast(values.type)}
+        return {"x": _hash_reduce(values, groups, self.function)}
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """The extreme of the extremes."""
@@ -111,31 +115,50 @@ class Extreme(Accumulator):
         """Python's own min and max, with NaN as the largest."""
         if not values:
             return None
-        return (min if self.function == "min" else max)(values, key=lambda v: (v != v, 0 if v != v else v))  # noqa: PLR0124
+        chosen = min if self.function == "min" else max
+        if not isinstance(values[0], float):
+            return chosen(values)
+        return chosen(values, key=lambda v: (v != v, 0 if v != v else v, math.copysign(1, v)))  # noqa: PLR0124
 
+    def _of_floats(self, values: pa.ChunkedArray, groups: Groups) -> pa.Array:
+        numbers, present = _present(values, groups)
+        full = present.sizes > 0
+        found = np.zeros(len(groups), dtype=np.float64)
+        if full.any():
+            starts = present.offsets[:-1][full]
+            # fmin ignores NaN unless there is nothing else, maximum lets it win: NaN is the largest value.
+            reduced = (np.fmin if self.function == "min" else np.maximum).reduceat(numbers, starts)
+            reduced[np.isnan(reduced)] = np.nan  # one of its many bit patterns
+            found[full] = self._one_zero(reduced, numbers, starts)
+        return pa.array(found, mask=~full).cast(values.type)
 
-def _sign_of_zero(found: Float64Array, numbers: Float64Array, starts: Int64Array, function: str) -> Float64Array:
-    """The two zeros are equal, and NumPy takes either: the order of records must not say which one it is."""
-    zero = numbers == 0
-    if not (zero & np.signbit(numbers)).any():
-        return found
-    negative = function == "min"
-    wanted = np.logical_or.reduceat(zero & (np.signbit(numbers) == negative), starts)
-    return np.where((found == 0) & wanted, -0.0 if negative else 0.0, found)
+    def _one_zero(self, reduced: Float64Array, numbers: Float64Array, starts: Int64Array) -> Float64Array:
+        """The same zero whatever the order, where a group's extreme is zero."""
+        zero: BoolArray = reduced == 0
+        if not zero.any():
+            return reduced
+        wanted = np.signbit(numbers) if self.function == "min" else ~np.signbit(numbers)
+        has_wanted = np.logical_or.reduceat(wanted & (numbers == 0), starts)
+        negative = has_wanted if self.function == "min" else ~has_wanted
+        return np.where(zero, np.where(negative, -0.0, 0.0), reduced)
 
 
 class Sum(Accumulator):
-    """The sum: exact for integers and decimals, double-double for floats so that the order of adding does not show."""
+    """The sum: exact for integers and decimals, double-double for floats so that the order of adding does not show.
+
+    Its type is that of Spark's ``sum``: a bigint for integers, ten more digits (at most 38) for decimals, a double for
+    floats. A sum that its type cannot hold is null, as Spark's ``try_sum`` has it.
+    """
 
     function = "sum"
 
     def lift(self, values: pa.ChunkedArray, groups: Groups) -> Parts:
         """Sum each group."""
         if pa.types.is_integer(values.type):
-            # Wide sums cannot wrap around; what does not fit the result becomes null, as in Spark's try_sum.
             return {"s": _hash_reduce(values.cast(pa.decimal128(20, 0)).cast(_WIDE), groups, "sum")}
         if pa.types.is_decimal(values.type):
-            return {"s": _hash_reduce(values.cast(pa.decimal128(38, values.type.scale)), groups, "sum")}
+            running = decimals.running_type(values.type)
+            return {"s": _hash_reduce(values.cast(decimals.adding_type(values.type)), groups, "sum").cast(running)}
         numbers, present = _present(values, groups)
         high, low = kernels.segment_sum(numbers, present.offsets)
         empty = present.sizes == 0
@@ -144,7 +167,7 @@ class Sum(Accumulator):
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Sum the sums."""
         if "s" in parts:
-            return {"s": _hash_reduce(parts["s"], groups, "sum")}
+            return {"s": _hash_reduce(parts["s"], groups, "sum").cast(parts["s"].type)}
         high, present = _present(parts["hi"], groups)
         low, _ = _present(parts["lo"], groups)
         hi, lo = kernels.segment_sum_pairs(high, low, present.offsets)
@@ -155,8 +178,7 @@ class Sum(Accumulator):
         """The sum, rounded once."""
         if "hi" in parts:
             return parts["hi"]
-        total = parts["s"]
-        return _to_int64_or_null(total) if total.type.scale == 0 else total
+        return _to_int64_or_null(parts["s"]) if parts["s"].type == _WIDE else decimals.total(parts["s"])
 
     def reference(self, values: Sequence[Any]) -> Any:
         """Add them up exactly."""
@@ -164,30 +186,40 @@ class Sum(Accumulator):
             return None
         if isinstance(values[0], float):
             return exact_sum(values)
+        if isinstance(values[0], Decimal):
+            return decimals.exact_total(values)
         total = sum(values)
-        return None if isinstance(total, int) and not -(2**63) <= total < 2**63 else total
+        return total if -(2**63) <= total < 2**63 else None
 
 
 class Mean(Accumulator):
-    """The arithmetic mean, as a double."""
+    """The arithmetic mean: of decimals a decimal with four more digits, as Spark's ``avg``; else a double."""
 
     function = "mean"
 
     def lift(self, values: pa.ChunkedArray, groups: Groups) -> Parts:
         """Sum and count."""
-        return {**_FLOAT_SUM.lift(values.cast(pa.float64(), safe=False), groups), **_COUNT.lift(values, groups)}
+        numbers = values if pa.types.is_decimal(values.type) else values.cast(pa.float64(), safe=False)
+        return {**_SUM.lift(numbers, groups), **_COUNT.lift(values, groups)}
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Add sums and counts."""
-        return {**_FLOAT_SUM.combine(parts, groups), **_COUNT.combine(parts, groups)}
+        return {**_SUM.combine(parts, groups), **_COUNT.combine(parts, groups)}
 
     def lower(self, parts: Mapping[str, pa.ChunkedArray]) -> pa.ChunkedArray:
         """Divide; null where there was nothing."""
+        if "s" in parts:
+            return decimals.mean(parts["s"], parts["n"])
         return pc.divide(parts["hi"], parts["n"].cast(pa.float64(), safe=False))
 
     def reference(self, values: Sequence[Any]) -> Any:
         """Exact sum by count."""
-        return exact_sum([float(v) for v in values]) / len(values) if values else None
+        if not values:
+            return None
+        if isinstance(values[0], Decimal):
+            scale = -int(values[0].as_tuple().exponent)
+            return decimals.mean_of(decimals.exact_total(values), scale, len(values))
+        return exact_sum([float(v) for v in values]) / len(values)
 
 
 class Variance(Accumulator):
@@ -230,10 +262,13 @@ def exact_sum(values: Sequence[float]) -> float:
 
 def _present(values: pa.ChunkedArray, groups: Groups) -> tuple[Any, Groups]:
     """The values that are not null, and the groups they are in."""
+    return values.drop_null().to_numpy(), _groups_of_present(values, groups)
+
+
+def _groups_of_present(values: pa.ChunkedArray, groups: Groups) -> Groups:
     if not values.null_count:
-        return values.to_numpy(), groups
-    present = np.flatnonzero(values.is_valid().to_numpy()).astype(np.int64)
-    return values.drop_null().to_numpy(), groups.after_keeping(present)
+        return groups
+    return groups.after_keeping(np.flatnonzero(values.is_valid().to_numpy()).astype(np.int64))
 
 
 def _add(values: pa.ChunkedArray, groups: Groups) -> Int64Array:
@@ -264,11 +299,11 @@ def _moments(n: Int64Array, mean: Float64Array, m2: Float64Array) -> Parts:
 
 
 _COUNT = Count()
-_FLOAT_SUM = Sum()
+_SUM = Sum()
 
 ACCUMULATORS: dict[str, Accumulator] = {
     "count": _COUNT,
-    "sum": Sum(),
+    "sum": _SUM,
     "min": Extreme("min"),
     "max": Extreme("max"),
     "mean": Mean(),

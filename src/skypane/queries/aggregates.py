@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from skypane.model.columns import PREFIX, WINDOW
+from skypane.model.columns import CHANGE, PREFIX, REVISION, WINDOW
 from skypane.model.errors import OptionError
 from skypane.model.groups import Groups
 from skypane.queries.accumulators import ACCUMULATORS, Accumulator, Parts
 from skypane.queries.base import Expression, Grouped, Query, Row
 
+_TAKEN = (WINDOW, REVISION, CHANGE)
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 
 
@@ -38,7 +39,7 @@ class Output:
             argument = "1"
         elif not argument:
             raise OptionError(f"{name}={text!r} does not say of what: write {function}(column).")
-        if name == WINDOW or name.startswith(PREFIX):
+        if name.lower() in _TAKEN or name.lower().startswith(PREFIX):
             raise OptionError(f"An aggregate cannot be called {name!r}; that name is taken. Choose another.")
         return cls(name, function, argument)
 
@@ -61,6 +62,10 @@ class Aggregates(Query):
         """From the keyword arguments of ``.aggregate(...)``."""
         if not named:
             raise OptionError("aggregate() needs at least one output, such as n='count' or p='mean(price)'.")
+        seen: dict[str, str] = {}
+        for name in named:
+            if (other := seen.setdefault(name.lower(), name)) != name:
+                raise OptionError(f"Aggregates {other!r} and {name!r}: Spark cannot tell the names apart. Rename one.")
         return cls(tuple(Output.parse(name, text) for name, text in named.items()))
 
     def describe(self) -> Mapping[str, object]:
@@ -78,7 +83,10 @@ class Aggregates(Query):
 
     def expressions(self) -> Mapping[str, Expression]:
         """The arguments of the functions."""
-        return {_input(index): Expression(output.argument) for index, output in enumerate(self.outputs)}
+        return {
+            _input(index): Expression(output.argument, compared=output.accumulator.compares)
+            for index, output in enumerate(self.outputs)
+        }
 
     def warm_up(self) -> None:
         """Compile what the functions use."""

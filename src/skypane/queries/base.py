@@ -34,7 +34,8 @@ class Expression(NamedTuple):
     """A column to compute from the records before they are lifted."""
 
     sql: str
-    as_double: bool = False
+    compared: bool = False
+    """Whether values are compared with each other: a type whose order workers do not know is refused then."""
 
 
 class Invalid(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -28,10 +28,9 @@ class Preferences:
     maximize: tuple[str, ...]
 
     @classmethod
-    def of(cls, minimize: Sequence[str] | str, maximize: Sequence[str] | str) -> Preferences:
+    def of(cls, minimize: Sequence[str] | str | None, maximize: Sequence[str] | str | None) -> Preferences:
         """Check the options a user gave."""
-        low = (minimize,) if isinstance(minimize, str) else tuple(minimize)
-        high = (maximize,) if isinstance(maximize, str) else tuple(maximize)
+        low, high = _names(minimize, "minimize"), _names(maximize, "maximize")
         names = low + high
         if not names:
             raise OptionError("Give at least one attribute in minimize=[...] or maximize=[...].")
@@ -89,6 +88,14 @@ class Preferences:
         return tuple(row[n] for n in self.minimize) + tuple(_negated(row[n]) for n in self.maximize)
 
 
+def _names(given: Sequence[str] | str | None, option: str) -> tuple[str, ...]:
+    if given is None or isinstance(given, str):
+        return () if given is None else (given,)
+    if not isinstance(given, Iterable):
+        raise OptionError(f"{option}={given!r} must be a column name or a list of column names.")
+    return tuple(given)
+
+
 def comparable(column: pa.ChunkedArray) -> Float64Array:
     """Float64 numbers in the same order as the values, equal exactly where the values are equal.
 
@@ -96,6 +103,10 @@ def comparable(column: pa.ChunkedArray) -> Float64Array:
     values at hand is used: every comparison happens between rows of one table.
     """
     kind = column.type
+    if pa.types.is_date(kind):
+        column = column.cast(pa.int32())
+    elif pa.types.is_temporal(kind):
+        column = column.cast(pa.int64())
     if pa.types.is_floating(kind):
         return np.asarray(column.to_numpy(), dtype=np.float64)
     if pa.types.is_decimal(kind):

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from skypane import kernels
 from skypane.model.columns import ID
-from skypane.model.errors import OptionError, SchemaError
+from skypane.model.errors import SchemaError
 from skypane.model.groups import Groups
+from skypane.model.numbers import whole_number
 from skypane.queries.base import Grouped, Row
 from skypane.queries.dominance import DominanceQuery, dominates
 from skypane.queries.preferences import Preferences
@@ -36,8 +37,7 @@ class TopDelta(DominanceQuery):
     preferences: Preferences
 
     def __post_init__(self) -> None:
-        if isinstance(self.delta, bool) or not isinstance(self.delta, int) or self.delta < 1:
-            raise OptionError(f"delta={self.delta!r} must be a whole number, 1 or more.")
+        object.__setattr__(self, "delta", whole_number(self.delta, "delta"))
 
     def describe(self) -> Mapping[str, object]:
         """Delta, the attributes and their directions."""

@@ -13,16 +13,29 @@ from skypane import kernels
 from skypane.model.columns import ID, PREFIX
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import Groups, Int64Array
+from skypane.model.numbers import whole_number
 from skypane.queries.base import Expression, Grouped, Invalid, Row, Selection
+from skypane.queries.preferences import comparable
 from skypane.tables.take import take_rows
 
 SCORE = "score"
 _SCORE_INPUT = f"{PREFIX}score"
+_RANKED = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+    pa.types.is_duration,
+)
 
 
 @dataclass(frozen=True)
 class TopK(Selection):
-    """The ``k`` records with the largest ``score``, a SQL expression; ties go to the smaller record id."""
+    """The ``k`` records with the largest ``score``, a SQL expression; ties go to the smaller record id.
+
+    The score is a number, a date, a timestamp or a day-time interval; it keeps its type and is compared exactly.
+    """
 
     kind = "top_k"
 
@@ -30,8 +43,7 @@ class TopK(Selection):
     score: str
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise OptionError(f"k={self.k!r} must be a whole number, 1 or more.")
+        object.__setattr__(self, "k", whole_number(self.k, "k"))
         if not isinstance(self.score, str) or not self.score.strip():
             raise OptionError(
                 f"score={self.score!r} must be a SQL expression over the columns, such as 'rating / price'."
@@ -42,15 +54,20 @@ class TopK(Selection):
         return {"type": self.kind, "k": self.k, "score": self.score}
 
     def check(self, schema: pa.Schema) -> None:
-        """The name of the added column is free."""
+        """The name of the added column is free, and scores can be ranked."""
         if SCORE in (name.lower() for name in schema.names):
             raise SchemaError(
                 f"The records have a column {SCORE!r}, which top-k adds. Rename it, e.g. to 'points', first."
             )
+        kind = schema.field(_SCORE_INPUT).type
+        if not any(is_kind(kind) for is_kind in _RANKED):
+            raise OptionError(
+                f"The score {self.score!r} is of type {kind}; it must be a number, a date, a timestamp or an interval."
+            )
 
     def expressions(self) -> Mapping[str, Expression]:
-        """The score, as a double."""
-        return {_SCORE_INPUT: Expression(self.score, as_double=True)}
+        """The score."""
+        return {_SCORE_INPUT: Expression(self.score, compared=True)}
 
     def added_columns(self) -> Sequence[str]:
         """The score."""
@@ -68,11 +85,13 @@ class TopK(Selection):
         """A score that cannot be ranked."""
         scores = rows.column(_SCORE_INPUT)
         null = np.asarray(pc.is_null(scores).to_numpy(), dtype=np.bool_)
+        if not pa.types.is_floating(scores.type):
+            return (Invalid(null, "null score"),)
         nan = np.asarray(pc.fill_null(pc.is_nan(scores), fill_value=False).to_numpy(), dtype=np.bool_)
         return (Invalid(null, "null score"), Invalid(nan, "NaN score"))
 
     def _ranked(self, rows: pa.Table, groups: Groups) -> Int64Array:
-        scores = np.asarray(rows.column(_SCORE_INPUT).to_numpy(), dtype=np.float64)
+        scores = comparable(rows.column(_SCORE_INPUT))
         return kernels.top_k_groups(scores, rows.column(ID).to_numpy(), groups.offsets, self.k)
 
     def inputs(self) -> Sequence[str]:
@@ -92,5 +111,5 @@ class TopK(Selection):
 
     def reference(self, rows: Sequence[Row]) -> list[Row]:
         """Sort everything."""
-        ranked = sorted(rows, key=lambda row: (-row[_SCORE_INPUT], row[ID]))
+        ranked = sorted(sorted(rows, key=lambda row: row[ID]), key=lambda row: row[_SCORE_INPUT], reverse=True)
         return [{**row, SCORE: row[_SCORE_INPUT]} for row in ranked[: self.k]]

@@ -1,4 +1,4 @@
-"""BatchPlan: a pane strategy in a micro-batch engine - a plan before each batch, a lesson after it.
+"""BatchPlan: a pane strategy in a micro-batch engine - what a plan is, what it is made from, what came of it.
 
 A plan follows from the state committed with the batch before and from nothing else, so a batch that is repeated is
 routed the same way again. What is measured becomes part of the state and changes later plans only. Where a record goes
@@ -10,24 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from skypane.model.errors import OptionError
-from skypane.scheduling.pane_strategies import (
-    PANE_STRATEGIES,
-    StrategyFactory,
-    check_factory,
-    strategy_factory,
-    strategy_name,
-)
-from skypane.scheduling.pane_strategy import Allocation, PaneStrategy, PlannedQueues, check_degree
-from skypane.scheduling.utilization import Measurement, WorkerLoad, utilization
-
-ROUTED = PANE_STRATEGIES
-"""Strategies that send records to workers; ``combine`` leaves them where they are and needs no plan."""
-SPLITTINGS = ("combine", *ROUTED)
-MOST_PLANNED_PANES = 1_024
-SHARES = 32
-"""Into how many parts a split pane's records are cut, at least: the grain of a worker's share."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +33,6 @@ class RoutingState:
     """When the source cut the batch."""
     elsewhere_us: int = 0
     """How long the step was busy outside the pane stage."""
-
-    def to_json(self) -> dict[str, Any]:
-        """A form that survives JSON."""
-        return {
-            "strategy": dict(self.strategy),
-            "expected": sorted(self.expected.items()),
-            "newest_pane": self.newest_pane,
-            "cut_us": self.cut_us,
-            "elsewhere_us": self.elsewhere_us,
-        }
-
-    @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> RoutingState:
-        """The inverse of :meth:`to_json`."""
-        expected = {int(pane): int(records) for pane, records in body["expected"]}
-        return cls(body["strategy"], expected, body["newest_pane"], body["cut_us"], body["elsewhere_us"])
 
 
 @dataclass(frozen=True)
@@ -110,148 +76,6 @@ class BatchOutcome:
     """How many tasks can run at a time."""
 
 
-def check_splitting(splitting: str | StrategyFactory, pane_degree: int | None) -> None:
-    """Refuse what cannot be meant, by the name of the option."""
-    if not isinstance(splitting, str):
-        check_factory(splitting, "splitting", reserved=SPLITTINGS)
-    elif splitting not in SPLITTINGS:
-        raise OptionError(
-            f"splitting={splitting!r} is unknown; it must be one of {', '.join(SPLITTINGS)}, or a class derived from "
-            "sp.PaneStrategy."
-        )
-    if pane_degree is not None:
-        check_degree(pane_degree, "pane_degree")
-
-
-class BatchPlanner:
-    """Plans batches with one strategy, given by name or by what makes it; keeps no state of its own."""
-
-    def __init__(self, strategy: str | StrategyFactory, degree: int) -> None:
-        self._new = strategy_factory(strategy)
-        self.degree = degree
-        self.name = strategy_name(strategy)
-
-    def plan(self, state: RoutingState | None) -> BatchPlan:
-        """Route the expected records, oldest pane first."""
-        strategy, queues = self._restored(state), PlannedQueues(self.degree)
-        expected = {} if state is None else state.expected
-        splits_unplanned = self._splits_unplanned(strategy, expected)
-        routes: dict[int, dict[int, int]] = {}
-        for pane in sorted(expected):
-            allocations = strategy.route(pane, expected[pane], queues)
-            self._check(allocations, expected[pane])
-            queues.plan(allocations)
-            shares = routes.setdefault(pane, {})
-            for worker, records in allocations:
-                shares[worker] = shares.get(worker, 0) + records
-        # A multiple of the degree, so that equal shares are equal.
-        width = -(-SHARES // self.degree) * self.degree
-        if not splits_unplanned and all(len(shares) == 1 for shares in routes.values()):
-            width = 1
-        table: list[int] = []
-        for pane in range(min(routes, default=0), max(routes, default=-1) + 1):
-            by_default = dict.fromkeys(range(self.degree), 1) if splits_unplanned else {pane % self.degree: 1}
-            table += cut(routes.get(pane, by_default), width)
-        return BatchPlan(
-            self.degree, min(routes, default=0), width, table, strategy.to_json(), splits_unplanned=splits_unplanned
-        )
-
-    def _check(self, allocations: Sequence[Allocation], records: int) -> None:
-        """Strategies may be of others; a wrong one is named here and not where its plan is used."""
-        fits = all(0 <= worker < self.degree and count > 0 for worker, count in allocations)
-        if not fits or sum(count for _, count in allocations) != records:
-            raise OptionError(
-                f"The pane strategy {self.name} distributes {records} records over {self.degree} workers as "
-                f"{[tuple(allocation) for allocation in allocations]}. Check it with "
-                "skypane.testing.check_pane_strategy."
-            )
-
-    def _splits_unplanned(self, strategy: PaneStrategy, expected: Mapping[int, int]) -> bool:
-        """Whether a pane that nobody expects would be split over all workers: asked with a pane of the usual size."""
-        pane = max((*expected, strategy.closed_before or 0)) + 1
-        usual = sum(expected.values()) // len(expected) if expected else 0
-        allocations = strategy.copy().route(pane, max(usual, self.degree), PlannedQueues(self.degree))
-        return self.degree > 1 and len({allocation.worker for allocation in allocations}) == self.degree
-
-    def learn(self, state: RoutingState | None, plan: BatchPlan, outcome: BatchOutcome) -> RoutingState:
-        """Replace what was planned by what came, close the sealed panes, take in the measurement."""
-        strategy = self._new(self.degree)
-        strategy.restore(plan.strategy)
-        strategy.replace_shards(with_shards_of(self._restored(state).open_shards, outcome.tasks))
-        _close(strategy, outcome.first_open_pane)
-        strategy.feedback(self.measurement(state, outcome))
-        counts = outcome.records_by_pane
-        newest = max(counts, default=None)
-        known = None if state is None else state.newest_pane
-        if newest is None or (known is not None and newest < known):
-            newest = known
-        shift = newest - known if newest is not None and known is not None else 0
-        if not counts and state is not None:
-            counts = state.expected  # an empty batch says nothing about the next
-        return RoutingState(
-            strategy.to_json(),
-            expected_records(counts, shift, outcome.first_open_pane),
-            newest,
-            outcome.cut_us,
-            outcome.elsewhere_us,
-        )
-
-    def close(self, state: RoutingState, first_open_pane: int | None) -> RoutingState:
-        """A step without a batch: only panes were sealed."""
-        strategy = self._restored(state)
-        _close(strategy, first_open_pane)
-        expected = expected_records(state.expected, 0, first_open_pane)
-        return RoutingState(strategy.to_json(), expected, state.newest_pane, state.cut_us, state.elsewhere_us)
-
-    def measurement(self, state: RoutingState | None, outcome: BatchOutcome) -> Measurement:
-        """The batch as a sampling period of the pane stage: the time that its workers could have used.
-
-        That is from one batch to the next, without what the step before did elsewhere and without the time in which
-        the records were read and sent. Where there are more workers than slots, each has its share of the slots.
-        """
-        busy_us = [task.busy_us for task in outcome.tasks]
-        working_us = max(max(busy_us, default=0), sum(busy_us) / outcome.slots)
-        sending_us = max(0.0, outcome.pane_stage_us - working_us)
-        since_us = 0
-        if state is not None and state.cut_us is not None:
-            since_us = outcome.cut_us - state.cut_us - state.elsewhere_us
-        period_us = max(working_us, since_us - sending_us) * min(1.0, outcome.slots / self.degree)
-        loads = [WorkerLoad(task.busy_us, task.records, task.records) for task in outcome.tasks]
-        return Measurement(max(period_us, 1.0), loads)
-
-    def rho(self, state: RoutingState | None, outcome: BatchOutcome) -> float | None:
-        """The utilization of the papers."""
-        return utilization(self.measurement(state, outcome))
-
-    def _restored(self, state: RoutingState | None) -> PaneStrategy:
-        """The strategy as it was, with as many workers as there are now; a new one if the last run had another."""
-        strategy = self._new(self.degree)
-        if state is not None and strategy.understands(state.strategy):
-            strategy.restore(state.strategy)
-        return strategy
-
-
-def expected_records(counts: Mapping[int, int], shift: int, first_open_pane: int | None) -> dict[int, int]:
-    """The next batch as the last one, moved on as far as the stream has moved; late records are not planned for."""
-    moved = {pane + shift: records for pane, records in counts.items() if records > 0}
-    newest = max(moved, default=0)
-    oldest = newest - MOST_PLANNED_PANES + 1
-    if first_open_pane is not None:
-        oldest = max(oldest, first_open_pane)
-    return {pane: records for pane, records in sorted(moved.items()) if pane >= oldest}
-
-
-def cut(shares: Mapping[int, int], width: int) -> list[int]:
-    """Workers by their shares: ``width`` entries, rounded so that the largest remainders come first."""
-    total = sum(shares.values())
-    entries = {worker: records * width // total for worker, records in shares.items()}
-    left = width - sum(entries.values())
-    by_remainder = sorted(shares, key=lambda worker: (-(shares[worker] * width % total), worker))
-    for worker in by_remainder[:left]:
-        entries[worker] += 1
-    return [worker for worker in sorted(entries) for _ in range(entries[worker])]
-
-
 def splitting_factor(tasks: Sequence[TaskLoad]) -> float | None:
     """Mean shards per pane of one batch."""
     shards: dict[int, int] = {}
@@ -265,18 +89,3 @@ def imbalance(tasks: Sequence[TaskLoad]) -> float | None:
     """Records of the largest task over the mean."""
     total = sum(task.records for task in tasks)
     return max(task.records for task in tasks) * len(tasks) / total if total else None
-
-
-def with_shards_of(shards: Mapping[int, Mapping[int, int]], tasks: Sequence[TaskLoad]) -> dict[int, dict[int, int]]:
-    """The shards of before and those that the tasks have made."""
-    together = {pane: dict(made) for pane, made in shards.items()}
-    for worker, task in enumerate(tasks):
-        for pane, records in task.records_by_pane.items():
-            made = together.setdefault(pane, {})
-            made[worker] = made.get(worker, 0) + records
-    return together
-
-
-def _close(strategy: PaneStrategy, first_open_pane: int | None) -> None:
-    if first_open_pane is not None:
-        strategy.punctuate_before(first_open_pane)

@@ -8,7 +8,7 @@ from typing import Final
 from skypane.model.errors import OptionError
 from skypane.scheduling.adaptive import Adaptive
 from skypane.scheduling.adaptive_pid import AdaptivePid
-from skypane.scheduling.pane_strategy import PaneStrategy
+from skypane.scheduling.pane_strategy import PaneStrategy, check_degree
 from skypane.scheduling.round_robin import PaneRoundRobin, TupleRoundRobin
 from skypane.scheduling.splitting_controller import ControlOptions
 
@@ -19,6 +19,8 @@ _BY_NAME: Final[dict[str, type[PaneStrategy]]] = {
     kind.name: kind for kind in (PaneRoundRobin, TupleRoundRobin, Adaptive, AdaptivePid)
 }
 PANE_STRATEGIES: Final = tuple(_BY_NAME)
+"""They send records to workers; ``combine`` leaves them where they are and needs no plan."""
+SPLITTINGS: Final = ("combine", *PANE_STRATEGIES)
 
 
 def pane_strategy(name: str, degree: int, control: ControlOptions | None = None) -> PaneStrategy:
@@ -38,6 +40,19 @@ def strategy_factory(given: str | StrategyFactory) -> StrategyFactory:
 def strategy_name(given: str | StrategyFactory) -> str:
     """The name of what a user asks for, for explanations."""
     return given if isinstance(given, str) else given(1).name
+
+
+def check_splitting(splitting: str | StrategyFactory, pane_degree: int | None) -> None:
+    """Refuse what cannot be meant, by the name of the option."""
+    if not isinstance(splitting, str):
+        check_factory(splitting, "splitting", reserved=SPLITTINGS)
+    elif splitting not in SPLITTINGS:
+        raise OptionError(
+            f"splitting={splitting!r} is unknown; it must be one of {', '.join(SPLITTINGS)}, or a class derived from "
+            "sp.PaneStrategy."
+        )
+    if pane_degree is not None:
+        check_degree(pane_degree, "pane_degree")
 
 
 def check_factory(factory: object, option: str, reserved: tuple[str, ...] = PANE_STRATEGIES) -> None:

@@ -34,6 +34,9 @@ class GroupRange(NamedTuple):
         return table.slice(int(low), int(high - low))
 
 
+ALL_GROUPS: Final = GroupRange(0, KEY_GROUPS)
+
+
 def balanced_ranges(rows_by_group: Mapping[int, int], degree: int) -> list[GroupRange]:
     """At most ``degree`` ranges that cover all key groups, each with some rows (one range if there are none)."""
     weights = np.zeros(KEY_GROUPS, dtype=np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 
 from skypane.control.pid import Gains, Pid
 from skypane.control.relay import Relay
+from skypane.model.codec import plain, typed
 from skypane.model.errors import OptionError
 from skypane.scheduling.utilization import Measurement, utilization
 
@@ -71,15 +72,15 @@ class SplittingController:
     def to_json(self) -> dict[str, Any]:
         """A form that survives JSON."""
         return {
-            "relay": self._relay.to_json(),
+            "relay": plain(self._relay),
             "periods": self._periods,
-            "pid": None if self._pid is None else self._pid.to_json(),
+            "pid": plain(self._pid),
             "last_utilization": self.last_utilization,
         }
 
     def restore(self, body: Mapping[str, Any]) -> None:
         """Continue from :meth:`to_json`."""
-        self._relay = Relay.from_json(body["relay"])
+        self._relay = typed(body["relay"], Relay)
         self._periods = body["periods"]
-        self._pid = None if body["pid"] is None else Pid.from_json(body["pid"])
+        self._pid = None if body["pid"] is None else typed(body["pid"], Pid)
         self.last_utilization = body["last_utilization"]

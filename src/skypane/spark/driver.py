@@ -6,6 +6,7 @@ process dies anywhere in it, the same batch gives the same step again.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.flow.step import Flow, finish, has_open_windows, step
+from skypane.flow.step import Flow, ends_anything, finish, step
+from skypane.lateness.suspects import Ending
 from skypane.model.errors import CheckpointError
 from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
 from skypane.spark.outputs import Outputs
@@ -23,6 +25,13 @@ from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.checkpoint import Checkpoint, Intent
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.manifest import Manifest, SparkState, StepKind
+
+_log = logging.getLogger("skypane")
+
+
+def clock_us() -> int:
+    """Now, for steps that the clock decides; those with a batch take the time from Spark's log."""
+    return time.time_ns() // 1_000
 
 
 class StepDriver:
@@ -44,6 +53,7 @@ class StepDriver:
         self._checkpoint = checkpoint
         self._outputs = outputs
         self._settings = settings
+        self._warned = False
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
         """A batch of the source; one that is in the manifest already is passed over."""
@@ -58,12 +68,13 @@ class StepDriver:
         now_us = self._checkpoint.batch_time_us(batch_id)
         self._take("batch", batch_id, df, lambda stages: step(*self._inputs(stages), now_us, self._settings.slots))
 
-    def finish(self, kind: StepKind) -> None:
-        """Close and emit all open windows, because the stream has ended or is idle."""
-        if not self.has_open_windows():
+    def finish(self, kind: StepKind, ending: Ending) -> None:
+        """Close and emit what has ended by the clock, or everything, because nothing more comes for now."""
+        intent = Intent(kind, ending, clock_us())
+        stages = self._stages(self.manifest.step + 1, self._checkpoint.folder, Stopwatch(), None)
+        if not ends_anything(*self._inputs(stages), ending, intent.now_us):
             return
         # No batch of the source will repeat this step, so it has to be remembered before it shows any effect.
-        intent = Intent(kind, time.time_ns() // 1_000)
         self._checkpoint.log_intent(self.manifest.step + 1, intent)
         reach("intent.logged")
         self._carry_out(intent)
@@ -74,17 +85,13 @@ class StepDriver:
         if intent is not None:
             self._carry_out(intent)
 
-    def has_open_windows(self) -> bool:
-        """Whether some window has records but no answer yet."""
-        return has_open_windows(self._flow, self.manifest.state)
-
     def _carry_out(self, intent: Intent) -> None:
         slots = self._settings.slots
         self._take(
             intent.kind,
             self.manifest.batch_id,
             None,
-            lambda stages: finish(*self._inputs(stages), intent.now_us, slots),
+            lambda stages: finish(*self._inputs(stages), intent.ending, intent.now_us, slots),
         )
 
     def _inputs(self, stages: SparkStages) -> tuple[Flow, SparkState, SparkStages]:
@@ -110,7 +117,15 @@ class StepDriver:
             watch.lap("commit")
         finally:
             self._checkpoint.discard(scratch)
-        self.log.add(step_metrics(self._flow, manifest, stepped, watch.times(), self._settings))
+        metrics = step_metrics(self._flow, manifest, stepped, watch.times(), self._settings)
+        self.log.add(metrics)
+        self._warn(metrics.slack_warning)
+
+    def _warn(self, warning: str | None) -> None:
+        """Once: the metrics have it as long as it is true."""
+        if warning is not None and not self._warned:
+            _log.warning("%s", warning)
+            self._warned = True
 
     def _stages(self, number: int, scratch: Path, watch: Stopwatch, df: DataFrame | None) -> SparkStages:
         return SparkStages(

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from skypane.flow.definition import Definition
 from skypane.model.durations import format_duration_us
 from skypane.spark.options import LaunchOptions
+
+_ENDINGS: Mapping[str | None, str] = {
+    None: "open windows stay open",
+    "auto": "windows that have ended by the clock are closed",
+    "all": "all windows are closed",
+}
 
 
 def explain(definition: Definition, options: LaunchOptions) -> str:
@@ -13,19 +21,18 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
     what = ", ".join(f"{name}={value}" for name, value in definition.query.describe().items() if name != "type")
     key = ", ".join(definition.keys) or "none (one answer per window)"
     wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
-    future = "no limit" if guard.max_future_us is None else f"up to {format_duration_us(guard.max_future_us)} ahead"
-    pace = "what is available now, then end" if options.trigger is None else f"a step every {options.trigger}"
     settings = options.settings
     inline = f"{settings.inline_rows:,}"
     in_order = definition.processing == "in_order"
     keeps = "hands records over, to be buffered" if in_order else "keeps one partial per key and pane"
     lines = [
         f"query         {definition.query.kind}: {what}",
-        f"windows       by {definition.time}, {window.explain()}",
+        f"windows       {window}, by {definition.time}; {window.explain()}",
         f"key           {key}",
-        f"lateness      {policy.name}: {wait}; future guard: {future}, or {guard.support} records",
+        f"lateness      {policy.name}: {wait}",
+        f"times         {guard.describe()}",
         *_explain_lateness(definition, options),
-        f"pace          {pace}",
+        f"pace          {_pace(options)}",
         f"pane stage    {settings.pane_tasks}; {keeps}",
         f"window stage  up to {settings.most_window_tasks} tasks by key group; in the driver below {inline} rows",
         f"results       {options.sink.describe()}",
@@ -34,6 +41,16 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
     ]
     return "\n".join(lines)
+
+
+def _pace(options: LaunchOptions) -> str:
+    """When steps are taken, and what closes windows beside records."""
+    if options.trigger is None:
+        return f"what is available now, then end; {_ENDINGS[options.ending]}"
+    pace = f"a step every {options.trigger}"
+    if options.idle_timeout_us is None:
+        return pace
+    return f"{pace}; after {format_duration_us(options.idle_timeout_us)} without records the clock closes windows"
 
 
 def _explain_lateness(definition: Definition, options: LaunchOptions) -> list[str]:

@@ -27,7 +27,7 @@ from skypane.spark.explain import explain
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
-from skypane.spark.query import RunningQuery, readable
+from skypane.spark.query import QueryRun, RunningQuery, readable
 from skypane.spark.schemas import arrow_schema
 from skypane.spark.sinks.base import Continuation
 from skypane.spark.sinks.places import check_apart
@@ -100,33 +100,33 @@ def _start(
     temporary: Path | None,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    flow = Flow(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
+    flow = Flow.of(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
     manifest = checkpoint.open(_fingerprint(definition, records), flow.start())
     spark = prepared.sparkSession
     outputs = _outputs(definition, options, records, arrow_schema(prepared))
-    continuation = Continuation(checkpoint.query_id, manifest.step, definition.keys, born=checkpoint.born)
-    _open_sinks(
-        spark, outputs, checkpoint, replace(continuation, checkpoint=None if temporary else str(checkpoint.folder))
+    known_as = None if temporary else str(checkpoint.folder)
+    origin = Continuation(
+        checkpoint.query_id, manifest.step, definition.keys, checkpoint=known_as, born=checkpoint.born
     )
+    _open_sinks(spark, outputs, checkpoint, origin)
     driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings)
     idle_us = None if options.trigger is None else options.idle_timeout_us
-    query = RunningQuery(
+    run = QueryRun(
         driver,
         checkpoint,
-        explain(definition, options),
-        flush=options.flush and options.trigger is None,
+        ending=options.ending if options.trigger is None else None,
         idle_timeout_s=None if idle_us is None else idle_us / 1e6,
         temporary=temporary,
     )
     driver.resume()
-    writer = prepared.writeStream.foreachBatch(query.on_batch).option("checkpointLocation", str(checkpoint.spark))
+    writer = prepared.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", str(checkpoint.spark))
     if options.trigger is None:
         writer = writer.trigger(availableNow=True)
     else:
         pace_ms = parse_duration_us(options.trigger, "trigger", zero_ok=True) // 1_000
         writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
-    query.begin((writer.queryName(options.name) if options.name else writer).start())
-    return query
+    run.begin((writer.queryName(options.name) if options.name else writer).start())
+    return RunningQuery(run, explain(definition, options))
 
 
 def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from skypane.flow.step import Flow, Stepped
-from skypane.lateness.policy import Judgement
+from skypane.lateness.policy import Judgement, slack_warning
 from skypane.model.ledger import Ledger
 from skypane.scheduling.batch_plan import imbalance, splitting_factor
 from skypane.spark.settings import Settings
@@ -31,6 +31,8 @@ class StepMetrics:
     harmful: int | None
     """Late records that would have changed an answer; ``None`` where nobody asks."""
     quarantined: int
+    held: int
+    """Records whose time is in doubt, after this step: later ones, or the clock, will tell."""
     windows: int
     revised: int
     """How many (key, window) answers were corrected."""
@@ -48,6 +50,8 @@ class StepMetrics:
     """The time that the punctuation stays behind, by the slack."""
     punctuation_us: int | None
     slack_us: int
+    slack_warning: str | None
+    """Set while answers wait for several windows' length."""
     pane_latency_ms: float | None
     """From the first to the last batch of a pane; a mean over the panes that this step sealed."""
     closing_lag_ms: float | None
@@ -97,7 +101,7 @@ class Metrics:
 
     @property
     def delivered(self) -> int:
-        """Records the source has handed over: accepted + late + quarantined."""
+        """Records the source has handed over: accepted + late + quarantined + held."""
         return self.ledger.delivered
 
     def as_dict(self) -> dict[str, Any]:
@@ -132,6 +136,7 @@ def step_metrics(
 ) -> StepMetrics:
     """Everything there is to say about a step."""
     windows, progress = stepped.windows, manifest.state.progress
+    slack_us = flow.punctuator.policy.slack_us(progress.policy_state)
     return StepMetrics(
         step=manifest.step,
         batch_id=manifest.batch_id,
@@ -140,6 +145,7 @@ def step_metrics(
         late=stepped.ledger.late,
         harmful=windows.judged.harmful if flow.definition.judges_late else None,
         quarantined=stepped.ledger.quarantined,
+        held=manifest.state.ledger.held,
         windows=windows.windows,
         revised=windows.revised,
         last_windows=windows.last_windows,
@@ -147,7 +153,8 @@ def step_metrics(
         t_max_us=progress.t_max_us,
         front_us=progress.front_us,
         punctuation_us=progress.punctuation_us,
-        slack_us=flow.punctuator.policy.slack_us(progress.policy_state),
+        slack_us=slack_us,
+        slack_warning=slack_warning(flow.punctuator.policy, flow.definition.window, slack_us),
         pane_latency_ms=stepped.latencies.pane_ms,
         closing_lag_ms=stepped.latencies.closing_lag_ms,
         window_latency_ms=stepped.latencies.window_ms,

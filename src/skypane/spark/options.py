@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from skypane.lateness.punctuator import Punctuator
+from skypane.lateness.suspects import Ending
 from skypane.spark.settings import Settings
 from skypane.spark.sinks.base import Sink
 
@@ -20,7 +21,8 @@ class LaunchOptions:
     quarantine: Sink | None
     trigger: str | None
     """A processing-time interval; ``None`` processes what is available now and ends."""
-    flush: bool
+    ending: Ending | None
+    """What becomes of open windows when what is available now is through; ``None``: they stay open."""
     idle_timeout_us: int | None
     punctuator: Punctuator
     settings: Settings

@@ -14,11 +14,12 @@ from skypane.flow.panes.admission import Frontier
 from skypane.flow.reports import Kept, PaneReport, WindowReport, added
 from skypane.flow.step import Move
 from skypane.scheduling.batch_plan import BatchPlan
-from skypane.scheduling.ranges import task_ranges
+from skypane.scheduling.ranges import ALL_GROUPS, task_ranges
 from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
-from skypane.spark.jobs.window_job import SparkReport, WindowJob, run_window_job
+from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, run_window_job, store_state
 from skypane.spark.outputs import Outputs
+from skypane.spark.schemas import arrow_schema
 from skypane.spark.settings import Settings
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.failpoints import reach
@@ -26,7 +27,7 @@ from skypane.spark.store.files import map_table
 from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.past import tidy_past
 from skypane.spark.store.writers import ArrowWriter, Written
-from skypane.tables.rows import together
+from skypane.tables.rows import present, together
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,15 @@ class SparkStages:
     watch: Stopwatch
     df: DataFrame | None = None
     """The batch, if there is one."""
+
+    def held(self, kept: Kept[StoredPart]) -> pa.Table | None:
+        """Read the held records, as this session would show them."""
+        table = together(load_state(self.state_folder, part.file) for part in kept.held)
+        if table is None or self.df is None:
+            return table
+        now = {field.name: field for field in arrow_schema(self.df)}
+        wanted = pa.schema([now.get(field.name, field) for field in table.schema])
+        return table if table.schema.equals(wanted) else table.cast(wanted)
 
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
@@ -71,9 +81,13 @@ class SparkStages:
         """Run the window job where it is cheapest, or not at all if it would change nothing."""
         reach("panes.done")
         report = WindowReport(kept) if move.changes_nothing(self.definition, kept) else self._run(move, kept)
+        report = replace(report, kept=replace(report.kept, held=self._hold(move.held)))
         reach("windows.done")
         self.watch.lap("windows")
         return replace(report, took_us=self.watch.us("windows"))
+
+    def _hold(self, rows: pa.Table | None) -> tuple[StoredPart, ...]:
+        return store_state(self.state_folder, f"{self.step:010d}-held", ALL_GROUPS, present([rows]))
 
     def _run(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
         if move.trusted is not None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane.lateness.suspects import Ending
 from skypane.model.errors import SkypaneError
 from skypane.spark.driver import StepDriver
+from skypane.spark.ending import ran_to_the_end
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
 
@@ -26,41 +31,90 @@ class _StopRequestedError(Exception):
 class RunningQuery:
     """The handle that ``start`` returns."""
 
-    def __init__(
-        self,
-        driver: StepDriver,
-        checkpoint: Checkpoint,
-        explanation: str,
-        *,
-        flush: bool,
-        idle_timeout_s: float | None,
-        temporary: Path | None,
-    ) -> None:
-        self._driver = driver
-        self._checkpoint = checkpoint
+    def __init__(self, run: QueryRun, explanation: str) -> None:
+        self._run = run
         self._explanation = explanation
-        self._flush = flush
-        self._idle_timeout_s = idle_timeout_s
-        self._temporary = temporary
-        self._spark_query: StreamingQuery | None = None
-        self._lock = threading.RLock()
-        self._stopping = threading.Event()
-        self._ended = threading.Event()
-        self._failure: BaseException | None = None
-        self._last_activity = time.monotonic()
-        self._watcher = threading.Thread(target=self._watch, name="skypane-watch", daemon=True)
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the query ends (True) or ``timeout`` seconds have passed (False); raise what made it fail."""
-        ended = self._ended.wait(timeout)
+        """Wait until the query ends (True) or ``timeout`` seconds have passed (False); raise what made it fail.
+
+        Ctrl-C ends the wait, not the query: ``KeyboardInterrupt`` is raised here, while the step under way goes on.
+        Call :meth:`stop` to end the query as well.
+        """
+        if self._run.is_own_thread():
+            raise SkypaneError(
+                "await_termination() was called by the query's own sink: it would wait for itself. Call it where the "
+                "query was started; a sink may call stop()."
+            )
+        with _interruptible():
+            ended = self._run.ended.wait(timeout)
         if ended and (error := self.exception()) is not None:
             raise error
         return ended
 
     def stop(self) -> None:
-        """Stop after the step that is under way; open windows stay in the checkpoint for the next run."""
-        self._stopping.set()
-        self._ended.wait()
+        """Stop after the step that is under way; open windows stay in the checkpoint for the next run.
+
+        Called by a sink, that is in the middle of a step, it returns at once, and the query ends after the step.
+        """
+        self._run.stopping.set()
+        if not self._run.is_own_thread():
+            self._run.ended.wait()
+
+    def metrics(self) -> Metrics:
+        """Totals since the checkpoint began, and the last step."""
+        return self._run.metrics()
+
+    def explain(self) -> str:
+        """What the query does, stage by stage."""
+        return self._explanation
+
+    def __repr__(self) -> str:
+        metrics, failed = self.metrics(), self.exception() is not None
+        how = "failed" if failed else "active" if self.is_active else "ended"
+        counts = f"{metrics.steps} steps, {metrics.delivered:,} records, {metrics.windows:,} answers"
+        return f"<RunningQuery {how}: {counts}>"
+
+    def exception(self) -> BaseException | None:
+        """What made the query fail, if it did."""
+        return self._run.failure
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the query is still running."""
+        return not self._run.ended.is_set()
+
+    @property
+    def is_working(self) -> bool:
+        """Whether Spark has found records and is busy with them."""
+        return self._run.is_working
+
+
+class QueryRun:
+    """What goes on behind the handle: takes Spark's batches, notices an idle stream, a wish to stop, the end."""
+
+    def __init__(
+        self,
+        driver: StepDriver,
+        checkpoint: Checkpoint,
+        *,
+        ending: Ending | None,
+        idle_timeout_s: float | None,
+        temporary: Path | None,
+    ) -> None:
+        self._driver = driver
+        self._checkpoint = checkpoint
+        self._ending = ending
+        self._idle_timeout_s = idle_timeout_s
+        self._temporary = temporary
+        self._spark_query: StreamingQuery | None = None
+        self._lock = threading.RLock()
+        self._thread_of_step: int | None = None
+        self.stopping = threading.Event()
+        self.ended = threading.Event()
+        self.failure: BaseException | None = None
+        self._last_activity = time.monotonic()
+        self._watcher = threading.Thread(target=self._watch, name="skypane-watch", daemon=True)
 
     def metrics(self) -> Metrics:
         """Totals since the checkpoint began, and the last step."""
@@ -69,18 +123,18 @@ class RunningQuery:
         state = manifest.state
         return Metrics(state.ledger, state.judged_so_far, state.windows, manifest.step, last, recent)
 
-    def explain(self) -> str:
-        """What the query does, stage by stage."""
-        return self._explanation
-
-    def exception(self) -> BaseException | None:
-        """What made the query fail, if it did."""
-        return self._failure
+    def is_own_thread(self) -> bool:
+        """Whether the caller is in the middle of a step, which cannot end before the caller goes on."""
+        return threading.get_ident() in {self._thread_of_step, self._watcher.ident}
 
     @property
-    def is_active(self) -> bool:
-        """Whether the query is still running."""
-        return not self._ended.is_set()
+    def is_working(self) -> bool:
+        """Whether Spark has found records and is busy with them."""
+        return (
+            self._spark_query is not None
+            and not self.ended.is_set()
+            and bool(self._spark_query.status["isDataAvailable"])
+        )
 
     def begin(self, spark_query: StreamingQuery) -> None:
         """Called once Spark has started the query."""
@@ -93,16 +147,19 @@ class RunningQuery:
         self._refuse_if_stopping()
         with self._lock:
             self._refuse_if_stopping()
+            self._thread_of_step = threading.get_ident()
             try:
                 self._driver.batch(df, batch_id)
             except BaseException as error:
-                self._failure = readable(error)
+                self.failure = readable(error)
                 raise
+            finally:
+                self._thread_of_step = None
             if (last := self.metrics().last) is not None and last.records:
                 self._last_activity = time.monotonic()
 
     def _refuse_if_stopping(self) -> None:
-        if self._stopping.is_set():
+        if self.stopping.is_set():
             raise _StopRequestedError
 
     def _watch(self) -> None:
@@ -111,7 +168,7 @@ class RunningQuery:
         assert query is not None
         try:
             while query.isActive:
-                if self._stopping.is_set() and not query.status["isTriggerActive"]:
+                if self.stopping.is_set() and not query.status["isTriggerActive"]:
                     # Between two batches: Spark has nothing to interrupt.
                     with self._lock:
                         query.stop()
@@ -120,13 +177,16 @@ class RunningQuery:
                 time.sleep(_POLL_S)
             self._conclude(query)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the waiting user must learn of it
-            self._failure = self._failure or readable(error)
-            query.stop()
+            self.failure = self.failure or readable(error)
+            with suppress(Exception):  # the session may be gone
+                query.stop()
         finally:
-            self._checkpoint.close()
+            # Stopped through Spark, the query ends before the step that Spark has given up: nobody else may begin yet.
+            with self._lock:
+                self._checkpoint.close()
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
-            self._ended.set()
+            self.ended.set()
 
     def _close_if_idle(self) -> None:
         if not self._is_idle():
@@ -135,8 +195,8 @@ class RunningQuery:
             # A batch may have come while this thread waited for the lock.
             if not self._is_idle():
                 return
-            if self._driver.has_open_windows() and not self._checkpoint.pending_batch():
-                self._driver.finish("idle")
+            if not self._checkpoint.pending_batch():
+                self._driver.finish("idle", "idle")
             self._last_activity = time.monotonic()
 
     def _is_idle(self) -> bool:
@@ -144,14 +204,32 @@ class RunningQuery:
 
     def _conclude(self, query: StreamingQuery) -> None:
         error = query.exception()
-        stopped = self._stopping.is_set() and (error is None or _StopRequestedError.__name__ in str(error))
+        stopped = self.stopping.is_set() and (error is None or _StopRequestedError.__name__ in str(error))
         if stopped:
             return
-        if error is not None:
-            self._failure = self._failure or readable(error)
-        elif self._flush and self._failure is None:
-            with self._lock:
-                self._driver.finish("flush")
+        with self._lock:
+            if error is not None:
+                self.failure = self.failure or readable(error)
+                return
+            # Stopped through Spark: what that did to the step under way is no failure, and the next run repeats it.
+            self.failure = None
+            if self._ending is not None and ran_to_the_end(query):
+                self._driver.finish("flush", self._ending)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C interrupt the caller only: PySpark's own handler would cancel the jobs of the step under way, too."""
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not str(getattr(handler, "__module__", "")).startswith("pyspark."):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def readable(error: BaseException) -> BaseException:

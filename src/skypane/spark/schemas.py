@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
+from pyspark.errors import PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType, StructType
 
-from skypane.model.errors import SchemaError
+from skypane.model.errors import OptionError, SchemaError
+
+_RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 def session_zone(spark: SparkSession) -> str:
@@ -25,12 +28,43 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
         if name.lower() in seen:
             raise SchemaError(f"Column {name!r} is there twice. Rename one of them.")
         seen.add(name.lower())
+    for field in df.schema.fields:
+        if not has_arrow_type(field.dataType):
+            raise SchemaError(
+                f"Column {field.name!r} has type {field.dataType.simpleString()}, which Spark cannot hand to Python. "
+                "Cast it to a number or a string, or drop it."
+            )
     return to_arrow_schema(df.schema, timezone=session_zone(df.sparkSession))
+
+
+def has_arrow_type(kind: DataType) -> bool:
+    """Whether Spark can hand values of the type to Python workers; it cannot with year-month intervals."""
+    try:
+        to_arrow_type(kind, timezone="UTC")
+    except PySparkTypeError:
+        return False
+    return True
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
     """The Spark schema of rows that come from workers."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def takes_arrow(spark: SparkSession) -> bool:
+    """Whether PySpark can make a DataFrame of an Arrow table: not where batches may have any number of records."""
+    return int(spark.conf.get(_RECORDS) or 0) > 0
+
+
+def local_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A table on the driver as a DataFrame."""
+    if not takes_arrow(spark):
+        raise OptionError(
+            f"{_RECORDS} is {spark.conf.get(_RECORDS)}: without a limit PySpark cannot make a DataFrame of rows on the "
+            f"driver. Set one, e.g. spark.conf.set({_RECORDS!r}, 10000)."
+        )
+    # In one piece: PySpark takes an empty piece for the end of the table and loses what comes after it.
+    return spark.createDataFrame(table.combine_chunks(), schema=spark_schema(table.schema))
 
 
 Batches = Iterator[pa.RecordBatch]

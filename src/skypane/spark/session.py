@@ -49,30 +49,29 @@ def embedded_session(
     log.parent.mkdir(parents=True, exist_ok=True)
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J.format(log=log))
-    builder = (
-        SparkSession.builder.master(f"local[{cores}]")
-        .appName(name)
-        .config(
-            "spark.driver.extraJavaOptions",
-            f"-Dlog4j2.configurationFile={log4j.as_uri()} -Duser.timezone=UTC",
-        )
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
-        # Large Arrow batches: the kernels work on whole columns.
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
-        .config("spark.local.dir", str(folder))
-        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-    )
-    for key, value in (options or {}).items():
+    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    for key, value in {**_settings(folder, log4j), **(options or {})}.items():
         builder = builder.config(key, value)
     with _stderr_to(log):
         session = builder.getOrCreate()
     register_sources(session)
     return session
+
+
+def _settings(folder: Path, log4j: Path) -> dict[str, str]:
+    return {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -Duser.timezone=UTC",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+        # Large Arrow batches: the kernels work on whole columns.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
 
 
 def check_java() -> None:

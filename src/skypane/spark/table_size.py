@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # has no types
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 _SMALL_BYTES = 4 << 20

@@ -6,6 +6,8 @@ import logging
 import os
 import shutil
 import sys
+from collections.abc import Callable
+from typing import Any
 from weakref import WeakSet
 
 from pyspark import SparkContext
@@ -68,11 +70,12 @@ def _chosen(context: SparkContext) -> bool:
 
 
 def _ask(context: SparkContext) -> None:
-    by_value: dict[str, object] = {"__name__": "__main__"}
+    by_value: dict[str, Any] = {"__name__": "__main__"}
     exec(_PROBE, by_value)  # noqa: S102 - our own text, see there
+    probe: Callable[[int], tuple[str, str]] = by_value["probe"]
     tasks = max(1, min(context.defaultParallelism, _MOST_TASKS))
     try:
-        told = set(context.parallelize(range(tasks), tasks).map(by_value["probe"]).collect())  # type: ignore[arg-type]
+        told: set[tuple[str, str]] = set(context.parallelize(range(tasks), tasks).map(probe).collect())
     except Exception as error:
         raise SkypaneError(f"Spark's workers cannot run Python: {_why(error)} {_remedy(context)}") from error
     for python, missing in sorted(told):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skypane.model.groups import Groups, Int64Array
 
@@ -28,7 +29,7 @@ def key_codes(table: pa.Table, keys: Sequence[str]) -> Int64Array:
     """Small numbers that are equal exactly where all keys are equal (null equals null, as in SQL's GROUP BY)."""
     codes = np.zeros(table.num_rows, dtype=np.int64)
     for key in keys:
-        column = table.column(key)
+        column = one_zero(table.column(key))
         # Piece by piece, with one dictionary for all: together the texts may be more than Arrow has in one piece.
         is_encoded = pa.types.is_dictionary(column.type)
         encoded = column.unify_dictionaries() if is_encoded else column.dictionary_encode(null_encoding="encode")
@@ -39,6 +40,14 @@ def key_codes(table: pa.Table, keys: Sequence[str]) -> Int64Array:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
         codes = codes * size + np.concatenate([np.zeros(0, dtype=np.int64), *digits])
     return codes
+
+
+def one_zero(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Floats as keys, like SQL's GROUP BY has them: -0.0 and 0.0 are one, and so is every NaN."""
+    if not pa.types.is_floating(column.type):
+        return column
+    nan = pa.scalar(np.nan, column.type)
+    return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0.0, column.type)))
 
 
 def sort_by(major: Int64Array, minor: Int64Array) -> Order:

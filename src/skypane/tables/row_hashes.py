@@ -30,20 +30,26 @@ def _mixed(words: Words) -> Words:
     """The finalizer of SplitMix64: every bit depends on every bit."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+    mixed: Words = words ^ (words >> np.uint64(31))
+    return mixed
 
 
 def _words(column: pa.ChunkedArray) -> Words:
     """One word per value: its own bits, or a digest of its text."""
     kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
+    if (
+        pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
+    ):
         plain = column.cast(pa.int64(), safe=False) if not _is_short(kind) else column.cast(pa.int32()).cast(pa.int64())
         bits = pc.fill_null(plain, 0).to_numpy().astype(np.int64).view(np.uint64)
     elif pa.types.is_floating(kind):
         bits = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy().astype(np.float64).view(np.uint64)
     else:
         return _digests(column)
-    return np.where(column.is_null().to_numpy(), _NULL, bits)
+    words: Words = np.where(column.is_null().to_numpy(), _NULL, bits)
+    return words
 
 
 def _is_short(kind: pa.DataType) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from skypane.model.groups import Int64Array
+from skypane.model.groups import BoolArray, Int64Array
+from skypane.model.windows import FARTHEST_US
 
 
 def times_us(column: pa.ChunkedArray) -> Int64Array:
@@ -14,3 +16,14 @@ def times_us(column: pa.ChunkedArray) -> Int64Array:
     if kind.unit != "us":
         column = column.cast(pa.timestamp("us", kind.tz), safe=False)
     return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
+
+
+def out_of_range(column: pa.ChunkedArray) -> BoolArray | None:
+    """Which times of a timestamp column are too far away to have windows; ``None`` if none is."""
+    times = pc.fill_null(column, pa.scalar(0, column.type))
+    bounds = pc.min_max(times.cast(pa.int64()))
+    if not len(times) or (bounds["min"].as_py() >= -FARTHEST_US and bounds["max"].as_py() <= FARTHEST_US):
+        return None
+    since_epoch = times_us(times)
+    found: BoolArray = (since_epoch < -FARTHEST_US) | (since_epoch > FARTHEST_US)
+    return found

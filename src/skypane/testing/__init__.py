@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from skypane.testing.pane_strategy_laws import check_pane_strategy
     from skypane.testing.policy_laws import check_policy
     from skypane.testing.query_laws import check_query
+    from skypane.testing.sink_laws import check_sink
 
 # Imported when first used: each suite needs only what its own kind of extension needs.
 _FOUND_IN = {
@@ -20,7 +21,7 @@ _FOUND_IN = {
     "check_sink": "sink_laws",
 }
 
-__all__ = ["LawBroken", "check_pane_strategy", "check_policy", "check_query"]
+__all__ = ["LawBroken", "check_pane_strategy", "check_policy", "check_query", "check_sink"]
 
 
 def __getattr__(name: str) -> Any:

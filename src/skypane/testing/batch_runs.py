@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, BatchPlanner, RoutingState, TaskLoad
+from skypane.model.codec import from_text, to_text
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState, TaskLoad
+from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.testing.law import expect
 
@@ -33,12 +34,12 @@ def batches_are_planned(new: StrategyFactory, batches: Sequence[Batch]) -> None:
     for number, batch in enumerate(batches):
         plan, after = run_batch(BatchPlanner(new, batch.degree), state, batch, number)
         expect([worker for worker in plan.table if not 0 <= worker < batch.degree], [])
-        stored = None if state is None else RoutingState.from_json(json.loads(json.dumps(state.to_json())))
+        stored = None if state is None else from_text(to_text(state), RoutingState)
         again_plan, again = run_batch(BatchPlanner(new, batch.degree), stored, batch, number)
         expect((again_plan.first_pane, again_plan.table), (plan.first_pane, plan.table))
-        expect(json.dumps(again.to_json(), sort_keys=True), json.dumps(after.to_json(), sort_keys=True))
+        expect(to_text(again), to_text(after))
         state = BatchPlanner(new, batch.degree).close(after, batch.first_open)
-        expect(json.dumps(state.to_json(), sort_keys=True), json.dumps(after.to_json(), sort_keys=True))
+        expect(to_text(state), to_text(after))
 
 
 def run_batch(

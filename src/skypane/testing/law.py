@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
@@ -51,8 +51,15 @@ def for_all(
     """Run laws on generated cases; the smallest case that breaks one is shown with it."""
     laws = tuple(laws)
 
-    # One failure at a time: two would come as a group of exceptions, which nobody can catch by its name.
-    @settings(max_examples=max_examples, deadline=None, report_multiple_bugs=False, phases=_PHASES)
+    # One failure at a time: two would come as a group of exceptions, which nobody can catch by its name. How fast the
+    # machine is, is no law.
+    @settings(
+        max_examples=max_examples,
+        deadline=None,
+        report_multiple_bugs=False,
+        phases=_PHASES,
+        suppress_health_check=(HealthCheck.too_slow,),
+    )
     @given(case=cases)
     def check(case: Case) -> None:
         # A subject of its own for each case: what one that is not pure remembers shows in this case, or in none.

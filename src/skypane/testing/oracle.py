@@ -25,7 +25,7 @@ Answer = dict[tuple[Any, ...], list[str]]
 
 def micros(when: datetime) -> int:
     """Microseconds since the epoch."""
-    return (when - EPOCH) // timedelta(microseconds=1)
+    return (when.replace(tzinfo=when.tzinfo or timezone.utc) - EPOCH) // timedelta(microseconds=1)
 
 
 def usable(query: Query, prepared: pa.Table) -> pa.Array:
@@ -44,7 +44,11 @@ def time_window(definition: Definition) -> WindowSpec:
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """What the query's reference says about every window that has records."""
-    rows = prepare(definition.query, definition.keys, accepted).to_pylist()
+    return answers_by_reference(definition, prepare(definition.query, definition.keys, accepted).to_pylist())
+
+
+def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]]) -> Answer:
+    """The same for records that have their internal columns."""
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     window = time_window(definition)
     size, slide = window.size_us, window.slide_us
@@ -55,10 +59,7 @@ def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
             where = (*(row[k] for k in definition.keys), start)
             members[where].append(row)
             start -= slide
-    answers = {}
-    for where, group in members.items():
-        answers[where] = as_text(definition, definition.query.reference(group))
-    return answers
+    return {where: as_text(definition, definition.query.reference(group)) for where, group in members.items()}
 
 
 def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:

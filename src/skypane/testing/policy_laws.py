@@ -30,6 +30,7 @@ from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState
 from skypane.local.engine import Engine
+from skypane.model.codec import to_text
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
@@ -121,7 +122,7 @@ def order_and_tasks_do_not_show(policy: Lateness, steps: Sequence[Sequence[int]]
         tasks = [_records(grains[start::3]) for start in range(3)]
         after, _ = engine.step(state, tasks)
         again, _ = engine.step(state, [_records(grains[::-1])])
-        expect(_text(again.progress.to_json()), _text(after.progress.to_json()))
+        expect(to_text(again.progress), to_text(after.progress))
         state = after
 
 

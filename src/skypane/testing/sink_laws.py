@@ -1,6 +1,6 @@
 """The law suite for sinks: every sink, yours included, must pass ``check_sink``.
 
-    from skypane.testing.sink_laws import check_sink
+    from skypane.testing import check_sink
 
     def test_my_sink(spark, tmp_path) -> None:
         check_sink(
@@ -32,6 +32,7 @@ from skypane.model.columns import REVISION, WINDOW
 from skypane.model.errors import OptionError
 from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.spark.store.writers import RowWriter, Written
+from skypane.testing.law import LawBroken
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -254,7 +255,8 @@ def _uphold(law: Law, bench: Bench) -> None:
     try:
         law(bench)
     except Exception as error:
-        raise AssertionError(f"The sink breaks the law {law.__name__}: {law.__doc__}\n{error}") from error
+        said = str(error) if isinstance(error, AssertionError) else f"It raised {type(error).__name__}: {error}"
+        raise LawBroken(f"The sink breaks the law {law.__name__}: {law.__doc__}\n{said}") from error
 
 
 def _rows() -> list[dict[str, Any]]:

@@ -17,6 +17,8 @@ Times are seconds since the epoch. A step gives the records that arrive in one b
       - flush: true
         windows: [...]
 
+A step may say what the clock shows, e.g. ``now: 100``; without it, the records are old ones, long in the past. With a
+flush of ``auto``, or ``idle: true``, the clock closes windows. ``held: 2`` says how many records are held after a step.
 With ``allowed_lateness: 10 seconds`` the rows of the windows begin with their revision.
 """
 
@@ -37,7 +39,8 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
-from skypane.local.engine import Engine
+from skypane.lateness.suspects import Ending
+from skypane.local.engine import LONG_AFTER_US, Engine
 from skypane.model.durations import parse_duration_us
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
@@ -67,12 +70,24 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TranscriptStep:
-    """One batch, or the flush at the end, and what must come of it."""
+    """One batch, or an end, and what must come of it."""
 
     records: pa.Table | None
-    """``None`` for a flush."""
+    """``None`` for a step without a batch."""
+    ending: Ending | None
+    now_us: int
     expected: Outcome
     punctuation_us: int | None
+    held: int | None
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of a step."""
+
+    outcome: Outcome
+    punctuation_us: int | None
+    held: int
 
 
 @dataclass(frozen=True)
@@ -96,18 +111,19 @@ def load_transcripts(folder: Path) -> list[Transcript]:
     ]
 
 
-def replay(transcript: Transcript, degree: int = 1) -> list[tuple[Outcome, int | None]]:
-    """Run a story on the pure engine: the outcome and the punctuation (microseconds) of every step."""
+def replay(transcript: Transcript, degree: int = 1) -> list[Replayed]:
+    """Run a story on the pure engine."""
     engine = Engine(transcript.definition, transcript.policy, transcript.guard)
     state, outcomes = engine.start(), []
     for step in transcript.steps:
         if step.records is None:
-            state, output = engine.flush(state, degree)
+            assert step.ending is not None
+            state, output = engine.flush(state, degree, step.now_us, step.ending)
         else:
             cuts = [step.records.slice(i, 1) for i in range(step.records.num_rows)] or [step.records]
-            state, output = engine.step(state, cuts if degree > 1 else [step.records], degree)
+            state, output = engine.step(state, cuts if degree > 1 else [step.records], degree, step.now_us)
         outcome = outcome_of(transcript, output.answers, output.late, output.quarantined)
-        outcomes.append((outcome, state.progress.punctuation_us))
+        outcomes.append(Replayed(outcome, state.progress.punctuation_us, state.ledger.held))
     return outcomes
 
 
@@ -170,7 +186,7 @@ def _policy(body: Mapping[str, Any]) -> Lateness:
 
 def _step(schema: pa.Schema, body: Mapping[str, Any]) -> TranscriptStep:
     records = None
-    if not body.get("flush"):
+    if "records" in body:
         rows = [dict(zip(schema.names, row, strict=True)) for row in body["records"]]
         rows = [
             {k: _time(v) if pa.types.is_timestamp(schema.field(k).type) else v for k, v in row.items()} for row in rows
@@ -186,9 +202,18 @@ def _step(schema: pa.Schema, body: Mapping[str, Any]) -> TranscriptStep:
     punctuation = body.get("punctuation")
     return TranscriptStep(
         records,
+        _ending(body),
+        round(body["now"] * 1e6) if "now" in body else LONG_AFTER_US,
         Outcome(sorted(windows), sorted(late), sorted(quarantined)),
         None if punctuation is None else round(punctuation * 1e6),
+        body.get("held"),
     )
+
+
+def _ending(body: Mapping[str, Any]) -> Ending | None:
+    if "idle" in body:
+        return "idle"
+    return None if "flush" not in body else "auto" if body["flush"] == "auto" else "all"
 
 
 def _window_text(where: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:

@@ -1,4 +1,4 @@
-"""Admission: what happens to each arriving record - accepted, late, quarantined, or too far ahead to tell yet."""
+"""Admission: what happens to each arriving record - quarantined, late, or accepted if its time can be trusted."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from skypane.lateness.progress import Progress
 from skypane.model.columns import PANE
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.tables.rows import keep_rows, without_internal
-from skypane.tables.times import times_us
+from skypane.tables.times import out_of_range, times_us
 
 REASON = "reason"
 DELAY = "delay"
 PUNCTUATION = "punctuation"
 HARMFUL = "harmful"
 NULL_TIME_REASON = "null time"
+TIME_RANGE_REASON = "time out of range"
 
 _DENSE_PANES = 1 << 16
 """Fewer panes than this are counted in a plain array, which is several times faster than sorting."""
@@ -30,10 +31,14 @@ _DENSE_PANES = 1 << 16
 
 @dataclass(frozen=True)
 class Frontier:
-    """What was committed before the step: decides which records are late and which are too far ahead."""
+    """What was committed before the step, and the clock: decides which records are late and which are in doubt."""
 
     progress: Progress
     guard: FutureGuard
+    limit_us: int | None = None
+    """The newest time that can be true, by the clock; ``None`` where it does not tell."""
+    witnesses_us: tuple[int, ...] = ()
+    """The newest times that are held, up to the clock: they support others like them."""
 
     def late_before(self, definition: Definition) -> int | None:
         """Records of panes below this number are too late to correct anything."""
@@ -53,8 +58,17 @@ class Admitted:
     late: pa.Table
     """Records that came too late, with their pane."""
     quarantined: pa.Table
-    max_delay_us: int
-    overdue: DelayHistogram
+    seen: Overdue
+
+
+@dataclass(frozen=True)
+class Overdue:
+    """How late records are, as far as they teach anything: those that no permitted slack could have saved do not."""
+
+    histogram: DelayHistogram
+    """How long the panes of the records had been over when they came."""
+    max_delay_us: int = 0
+    late: int = 0
 
 
 class Admission:
@@ -69,10 +83,8 @@ class Admission:
         """Decide the fate of every row."""
         rows, quarantined = self._split_invalid(rows)
         times = times_us(rows.column(self._definition.time))
-        front = self._frontier.progress.front_us
-        max_delay = max(0, front - int(times.min())) if front is not None and len(times) else 0
         panes = self._definition.window.pane_of(times)
-        overdue = self._overdue(panes, front)
+        overdue = self._overdue(panes, times)
         rows = rows.append_column(PANE, pa.array(panes))
         late = rows.slice(0, 0)
         if self._late_before is not None:
@@ -80,20 +92,29 @@ class Admission:
             if is_late.any():
                 late = keep_rows(rows, is_late)
                 rows, times = keep_rows(rows, ~is_late), times[~is_late]
-        return Admitted(rows, times, late, quarantined, max_delay, overdue)
+        return Admitted(rows, times, late, quarantined, overdue)
 
-    def _overdue(self, panes: Int64Array, front_us: int | None) -> DelayHistogram:
+    def _overdue(self, panes: Int64Array, times: Int64Array) -> Overdue:
         """How far the front had passed the records' panes: with less slack than that they would be late."""
-        if front_us is None:
-            return DelayHistogram(float(len(panes)))
+        front = self._frontier.progress.front_us
+        if front is None or not len(panes):
+            return Overdue(DelayHistogram(float(len(panes))))
         numbers, counts = count_panes(panes)
-        return DelayHistogram.count(self._definition.window.overdue_us(numbers, front_us), counts)
+        taught = teaches(self._definition, numbers, front)
+        if not taught.all():
+            numbers, counts = numbers[taught], counts[taught]
+            times = times[np.isin(panes, numbers)]
+        late = counts[numbers < self._late_before].sum() if self._late_before is not None else 0
+        histogram = DelayHistogram.count(self._definition.window.overdue_us(numbers, front), counts)
+        return Overdue(histogram, max(0, front - int(times.min())) if len(times) else 0, int(late))
 
     def _split_invalid(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Rows that can be used, and those that cannot with the reason."""
         reasons: list[tuple[BoolArray, str]] = []
         if rows.column(self._definition.time).null_count:
             reasons.append((np.asarray(pc.is_null(rows.column(self._definition.time)).to_numpy()), NULL_TIME_REASON))
+        if (far := out_of_range(rows.column(self._definition.time))) is not None:
+            reasons.append((far, TIME_RANGE_REASON))
         reasons += [(i.mask, i.reason) for i in self._definition.query.invalid(rows) if i.mask.any()]
         if not reasons:
             return rows, rows.slice(0, 0)
@@ -107,11 +128,22 @@ def describe_late(definition: Definition, before: Progress, rows: pa.Table, harm
     """The original columns, how old the record was, the punctuation it missed, whether it would have mattered."""
     assert before.punctuation_us is not None
     assert before.front_us is not None
-    delay = pa.array(before.front_us - times_us(rows.column(definition.time))).cast(pa.duration("us"))
+    # Windows that were closed by the clock are behind the punctuation, though the front has not passed them.
+    reached_us = max(before.front_us, before.punctuation_us)
+    delay = pa.array(reached_us - times_us(rows.column(definition.time))).cast(pa.duration("us"))
     missed = pa.array(np.full(rows.num_rows, before.punctuation_us))
     punctuation = missed.cast(pa.timestamp("us", definition.time_zone))
     described = without_internal(rows).append_column(DELAY, delay).append_column(PUNCTUATION, punctuation)
     return described.append_column(HARMFUL, harmful)
+
+
+def teaches(definition: Definition, panes: Int64Array, front_us: int) -> BoolArray:
+    """Which panes were over for so short a time that some slack could have saved their records."""
+    most = definition.most_slack_us
+    if most is None:
+        return np.ones(len(panes), dtype=np.bool_)
+    saved: BoolArray = definition.window.overdue_us(panes, front_us) <= most
+    return saved
 
 
 def count_panes(panes: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -1,24 +1,22 @@
-"""Decision: what the driver makes of a step's statistics - whom to trust, the punctuation, the ledger."""
+"""Decision: what a step makes of its pane stage's report - whom to believe, the punctuation, the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.panes.admission import quarantine_rows
+from skypane.flow.panes.held import accepted_of, in_doubt, reasons_of, refused_of, still_held
 from skypane.flow.panes.worker import accepted_in, lift_accepted
 from skypane.flow.reports import PaneReport, R
-from skypane.lateness.future_guard import FUTURE_REASON, FutureGuard
 from skypane.lateness.policy import Judgement, Observation
 from skypane.lateness.progress import Progress, Seen
 from skypane.lateness.punctuator import Punctuator
+from skypane.lateness.suspects import Ending, Known, Suspects, Verdict, judge
 from skypane.model.ledger import Ledger
-from skypane.tables.rows import keep_rows, sorted_by_group
-from skypane.tables.times import times_us
+from skypane.tables.rows import sorted_by_group
 
 
 @dataclass(frozen=True)
@@ -26,24 +24,16 @@ class Decision:
     """The outcome of a step's pane stage, from which the window stage follows."""
 
     progress: Progress
-    ledger: Ledger
+    ledger: Ledger = field(default_factory=Ledger)
     """This step's records by fate."""
-    records_by_pane: Mapping[int, int]
+    records_by_pane: Mapping[int, int] = field(default_factory=dict)
     """Accepted records of the newest panes."""
-    partials: pa.Table | None
-    """Partials of the suspects that turned out to be trusted."""
-    quarantined: pa.Table | None
-    """The suspects that did not."""
-
-
-@dataclass(frozen=True)
-class _Suspects:
-    """Records too far in the future for one task to judge, judged."""
-
-    t_max_us: int | None
-    trusted: pa.Table | None
-    refused: pa.Table | None
-    refused_us: list[int]
+    partials: pa.Table | None = None
+    """Partials of the suspects that are believed."""
+    quarantined: pa.Table | None = None
+    """The suspects that are refused."""
+    held: pa.Table | None = None
+    """The suspects that stay, or become, held."""
 
 
 def decide(
@@ -52,6 +42,7 @@ def decide(
     before: Progress,
     seen: PaneReport[R],
     suspects: pa.Table | None,
+    held: pa.Table | None,
     judged: Judgement,
     now_us: int,
 ) -> Decision:
@@ -59,40 +50,65 @@ def decide(
 
     ``judged`` is about the late records of the step before this one, ``now_us`` when the source cut the batch.
     """
-    guard = punctuator.guard
-    found = _judge_suspects(definition, guard, before, seen, suspects)
-    partials, quarantined = None, None
-    if found.trusted is not None:
-        partials = sorted_by_group(lift_accepted(definition, found.trusted))
-        seen = PaneReport.merge([seen, accepted_in(definition, found.trusted)], guard)
-    if found.refused is not None:
-        quarantined = quarantine_rows(found.refused, pa.array([FUTURE_REASON] * found.refused.num_rows))
-        refused = Ledger(quarantined_by_reason={FUTURE_REASON: found.refused.num_rows})
-        seen = PaneReport.merge([seen, PaneReport(ledger=refused)], guard)
-    known = seen.ledger.accepted + seen.ledger.late
-    overdue = replace(seen.overdue, records=float(known))  # without those that were not believed
-    observation = Observation(known, seen.ledger.late, max_delay_us=seen.max_delay_us, overdue=overdue, judged=judged)
-    shown = Seen(found.t_max_us, observation, found.refused_us, seen.newest_by_partition_us, now_us)
-    return Decision(punctuator.advance(before, shown), seen.ledger, seen.records_by_pane, partials, quarantined)
+    guard, records = punctuator.guard, int(seen.overdue.records)
+    live_from = guard.live_from_us(before.t_max_us, before.advanced_us, now_us)
+    known = Known(before.t_max_us, before.recent_us, seen.trusted_us, seen.newest_us, records, live_from)
+    table, doubted = in_doubt(definition, suspects, held)
+    verdict = judge(guard, known, doubted, now_us)
+    fresh = ~doubted.held
+    # Neither what is not believed teaches anything, nor what was held: it has waited for others.
+    learned = records - int((fresh & ~verdict.accepted).sum())
+    overdue = replace(seen.overdue, records=float(learned))
+    observation = Observation(learned, seen.missed, max_delay_us=seen.max_delay_us, overdue=overdue, judged=judged)
+    settled = _settle(definition, table, doubted, verdict)
+    report = PaneReport.merge([seen, settled.report], guard)
+    shown = Seen(verdict.t_max_us, observation, verdict.recent_us, report.partitions, now_us)
+    return settled.decision(punctuator.advance(before, shown), report)
 
 
-def _judge_suspects(
-    definition: Definition, guard: FutureGuard, before: Progress, seen: PaneReport[R], suspects: pa.Table | None
-) -> _Suspects:
-    """Trust the suspects that all tasks together speak for."""
-    newest = guard.newest((*seen.newest_us, *before.future_evidence_us))
-    anchor = guard.anchor(before.t_max_us, newest)
-    if anchor is None and newest:
-        anchor = newest[-1]  # The first few records of a stream: start from the oldest.
-    start = max((t for t in (anchor, seen.trusted_us) if t is not None), default=None)
-    times = np.zeros(0, dtype=np.int64) if suspects is None else times_us(suspects.column(definition.time))
-    t_max = guard.trusted_until(start, times)
-    if suspects is None:
-        return _Suspects(t_max, None, None, [])
-    trusted = times <= t_max if t_max is not None else np.zeros(len(times), dtype=np.bool_)
-    return _Suspects(
-        t_max,
-        keep_rows(suspects, trusted) if trusted.any() else None,
-        keep_rows(suspects, ~trusted) if not trusted.all() else None,
-        times[~trusted].tolist(),
+def decide_ending(
+    definition: Definition,
+    punctuator: Punctuator,
+    before: Progress,
+    held: pa.Table | None,
+    ending: Ending,
+    now_us: int,
+) -> Decision:
+    """A step without records: what to make of those that are held, and what to close by the clock."""
+    table, doubted = in_doubt(definition, None, held)
+    live_from = punctuator.guard.live_from_us(before.t_max_us, before.advanced_us, now_us)
+    known = Known(before.t_max_us, before.recent_us, live_from_us=live_from)
+    verdict = judge(punctuator.guard, known, doubted, now_us, ending)
+    settled = _settle(definition, table, doubted, verdict)
+    if verdict.accepted.any():
+        shown = Seen(verdict.t_max_us, Observation(0), verdict.recent_us, settled.report.partitions, now_us)
+        before = before.move(punctuator.sources, shown)
+    return settled.decision(punctuator.end(definition.window, before, ending, now_us), settled.report)
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """The suspects, judged: what is lifted, refused and held of them, and how the report changes."""
+
+    report: PaneReport[pa.Table]
+    partials: pa.Table | None
+    quarantined: pa.Table | None
+    held: pa.Table | None
+
+    def decision(self, progress: Progress, report: PaneReport[pa.Table]) -> Decision:
+        """With all that was decided."""
+        return Decision(progress, report.ledger, report.records_by_pane, self.partials, self.quarantined, self.held)
+
+
+def _settle(definition: Definition, table: pa.Table | None, doubted: Suspects, verdict: Verdict) -> _Settled:
+    """Lift what is believed, refuse what is contradicted, hold the rest."""
+    accepted = accepted_of(table, verdict)
+    report: PaneReport[pa.Table] = PaneReport() if accepted is None else accepted_in(definition, accepted)
+    newly_held = int(verdict.kept.sum()) - int(doubted.held.sum())
+    ledger = Ledger(report.ledger.accepted, 0, dict(reasons_of(verdict)), newly_held)
+    return _Settled(
+        replace(report, ledger=ledger),
+        None if accepted is None else sorted_by_group(lift_accepted(definition, accepted)),
+        refused_of(table, verdict),
+        still_held(table, verdict),
     )

@@ -11,6 +11,8 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import Admission, Frontier, count_panes, count_reasons
 from skypane.flow.reports import PaneReport, newest_panes
+from skypane.lateness.partitions import PartitionSeen
+from skypane.lateness.trust import TaskTrust
 from skypane.model.columns import PANE
 from skypane.model.groups import Int64Array
 from skypane.model.ledger import Ledger
@@ -25,6 +27,8 @@ NEVER_US = -(2**63)
 LIFT_ROWS = 1 << 18
 """Records to gather before they are lifted: large enough for vectorised work, small enough to bound memory."""
 _NOTES = 64
+LIFT_BYTES = 1 << 28
+"""The same for records that are large."""
 
 
 class PaneWorker:
@@ -46,12 +50,12 @@ class PaneWorker:
         self._pending: list[pa.Table] = []
         self._pending_times: list[Int64Array] = []
         self._pending_rows = 0
+        self._pending_bytes = 0
         self._partials: list[pa.Table] = []
         self._late: list[pa.Table] = []
         self._quarantined: list[pa.Table] = []
         self._seen: list[PaneReport[pa.Table]] = []
-        self._newest_us: tuple[int, ...] = ()
-        self._trusted_us: int | None = None
+        self._trust = TaskTrust(frontier.guard, frontier.progress.t_max_us, frontier.witnesses_us, frontier.limit_us)
 
     def feed(self, rows: pa.Table) -> None:
         """Take in some records."""
@@ -61,12 +65,14 @@ class PaneWorker:
         if self._keep_quarantined and admitted.quarantined.num_rows:
             self._quarantined.append(admitted.quarantined)
         ledger = Ledger(0, admitted.late.num_rows, dict(count_reasons(admitted.quarantined)))
-        self._note(PaneReport(ledger=ledger, max_delay_us=admitted.max_delay_us, overdue=admitted.overdue))
+        seen = admitted.seen
+        self._note(PaneReport(ledger=ledger, missed=seen.late, max_delay_us=seen.max_delay_us, overdue=seen.histogram))
         if admitted.accepted.num_rows:
             self._pending.append(admitted.accepted)
             self._pending_times.append(admitted.accepted_times_us)
             self._pending_rows += admitted.accepted.num_rows
-        if self._pending_rows >= LIFT_ROWS:
+            self._pending_bytes += admitted.accepted.nbytes
+        if self._pending_rows >= LIFT_ROWS or self._pending_bytes >= LIFT_BYTES:
             self._lift_pending()
 
     def finish(self) -> PaneReport[pa.Table]:
@@ -81,8 +87,8 @@ class PaneWorker:
             late=(sorted_by_group(pa.concat_tables(self._late)),) if self._late else (),
             quarantined=tuple(self._quarantined),
             suspected=self._pending_rows,
-            newest_us=self._newest_us,
-            trusted_us=self._trusted_us,
+            newest_us=self._trust.newest_us,
+            trusted_us=self._trust.trusted_us,
             rows_by_group=rows_by_group(partials),
         )
 
@@ -93,12 +99,13 @@ class PaneWorker:
             self._seen = [PaneReport.merge(self._seen, self._frontier.guard)]
 
     def _lift_pending(self) -> None:
-        """Lift the pending records that the future guard trusts; fewer than its ``support`` stay pending."""
+        """Lift the pending records that can be trusted; few stay pending, but for those ahead of the clock."""
         if not self._pending_rows:
             return
         rows, times = pa.concat_tables(self._pending), np.concatenate(self._pending_times)
-        beyond = times > self._trust(times)
+        beyond = self._trust.suspicious(times)
         self._pending, self._pending_times, self._pending_rows = [], [], int(beyond.sum())
+        self._pending_bytes = 0  # of those that stay nothing is counted: they are few, and would only be tried again
         if self._pending_rows:
             self._pending, self._pending_times = [keep_rows(rows, beyond)], [times[beyond]]
             rows = keep_rows(rows, ~beyond)
@@ -107,28 +114,21 @@ class PaneWorker:
         if partials.num_rows:
             self._partials.append(partials)
 
-    def _trust(self, times: Int64Array) -> int:
-        """The newest time that this task can trust: every task together can only trust more."""
-        guard, progress = self._frontier.guard, self._frontier.progress
-        self._newest_us = guard.newest((*self._newest_us, *guard.newest_of(times)))
-        anchor = guard.anchor(progress.t_max_us, guard.newest((*self._newest_us, *progress.future_evidence_us)))
-        start = max((t for t in (anchor, self._trusted_us) if t is not None), default=None)
-        self._trusted_us = guard.trusted_until(start, times)
-        return NEVER_US if self._trusted_us is None else self._trusted_us
-
 
 def accepted_in(definition: Definition, rows: pa.Table) -> PaneReport[pa.Table]:
     """What trusted records say: how many there are, of which panes, and how far the source partitions have come."""
     numbers, counts = count_panes(rows.column(PANE).to_numpy())
-    newest_us: dict[str, int] = {}
+    seen: dict[str, PartitionSeen] = {}
     if definition.partition is not None and rows.num_rows:
         encoded = rows.column(definition.partition).combine_chunks().dictionary_encode(null_encoding="encode")
         newest = np.full(len(encoded.dictionary), NEVER_US, dtype=np.int64)
         np.maximum.at(newest, encoded.indices.to_numpy(), times_us(rows.column(definition.time)))
-        newest_us = dict(zip(map(str, encoded.dictionary.to_pylist()), newest.tolist(), strict=True))
+        records = np.bincount(encoded.indices.to_numpy(), minlength=len(newest))
+        found = map(PartitionSeen, newest.tolist(), records.tolist())
+        seen = dict(zip(map(str, encoded.dictionary.to_pylist()), found, strict=True))
     return PaneReport(
         ledger=Ledger(accepted=rows.num_rows),
-        newest_by_partition_us=newest_us,
+        partitions=seen,
         records_by_pane=newest_panes(dict(zip(numbers.tolist(), counts.tolist(), strict=True))),
     )
 

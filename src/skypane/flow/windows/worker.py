@@ -18,7 +18,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.late.judge import count_harmful, judge
 from skypane.flow.late.past import Past
 from skypane.flow.late.revisions import revise
-from skypane.flow.panes.admission import describe_late
+from skypane.flow.panes.admission import describe_late, teaches
 from skypane.flow.reports import LAST_WINDOWS, WindowReport
 from skypane.flow.windows.merge import merge_panes
 from skypane.flow.windows.slide.base import Fired
@@ -87,8 +87,16 @@ class WindowWorker:
             known.append(live.filter(pa.array(is_open)))
         judged_from = window.sealed_before(before.punctuation_us - self._definition.harm_horizon_us)
         harmful = judge(self._definition, late, together(rows.select(late.column_names) for rows in known), judged_from)
-        judged = Judgement(late.num_rows, count_harmful(harmful)) if self._definition.judges_late else Judgement()
-        return WindowReport(late=(describe_late(self._definition, before, late, harmful),), judged=judged)
+        report = WindowReport[pa.Table, pa.Table](late=(describe_late(self._definition, before, late, harmful),))
+        if not self._definition.judges_late:
+            return report
+        assert before.front_us is not None
+        taught = teaches(self._definition, late.column(PANE).to_numpy(), before.front_us)
+        return replace(
+            report,
+            judged=Judgement(late.num_rows, count_harmful(harmful)),
+            lessons=Judgement(int(taught.sum()), count_harmful(harmful.filter(pa.array(taught)))),
+        )
 
     def _answered(
         self, report: WindowReport[pa.Table, pa.Table], fired: Sequence[Fired]

@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import ClassVar
 
 from skypane.lateness.delay_histogram import DelayHistogram
-from skypane.lateness.policy import Lateness, Observation, PolicyState, slack_bounds_us
-from skypane.model.durations import Duration, format_duration_us
+from skypane.lateness.policy import AUTO, Lateness, Observation, PolicyState, SlackBounds
+from skypane.model.durations import Duration
 from skypane.model.errors import OptionError
+from skypane.model.panes import Panes
 
 _MEMORY_LOSSES = 200
 """Remember as many records as have this many losses at the target: enough to tell the share to about 7 %."""
@@ -35,7 +37,8 @@ class ControlledSlack(Lateness):
     """What ``DropRatio`` and ``Harm`` have in common."""
 
     target: float
-    max_slack: Duration | None = None
+    max_slack: Duration | None = AUTO
+    """By default ten windows, at least a minute; ``None`` for no bound."""
     initial_slack: Duration = "0 seconds"
 
     most_late: ClassVar[float] = 1.0
@@ -46,11 +49,20 @@ class ControlledSlack(Lateness):
             raise OptionError(
                 f"{type(self).__name__}(target={self.target!r}) must be a share between 0 and 1, e.g. 0.01 for 1 %."
             )
-        slack_bounds_us(type(self).__name__, self.initial_slack, self.max_slack)
+        _ = self._bounds
 
     @property
-    def _bounds_us(self) -> tuple[int, int | None]:
-        return slack_bounds_us(type(self).__name__, self.initial_slack, self.max_slack)
+    def _bounds(self) -> SlackBounds:
+        return SlackBounds.parse(type(self).__name__, self.initial_slack, self.max_slack)
+
+    def for_window(self, panes: Panes) -> ControlledSlack:
+        """With a bound."""
+        most_us = self.most_slack_us(panes)
+        return self if most_us is None else replace(self, max_slack=timedelta(microseconds=most_us))
+
+    def most_slack_us(self, panes: Panes) -> int | None:
+        """The bound of the slack."""
+        return self._bounds.most_slack_us(panes)
 
     @abstractmethod
     def losses(self, seen: Observation) -> float:
@@ -63,12 +75,7 @@ class ControlledSlack(Lateness):
 
     def describe(self) -> Mapping[str, object]:
         """The target and the bounds of the slack."""
-        initial, bound = self._bounds_us
-        return {
-            "target": f"{100 * self.target:g} %",
-            "initial slack": format_duration_us(initial),
-            "max slack": "unbounded" if bound is None else format_duration_us(bound),
-        }
+        return {"target": f"{100 * self.target:g} %", **self._bounds.describe()}
 
     def initial(self) -> PolicyState:
         """Nothing seen."""
@@ -102,7 +109,7 @@ class ControlledSlack(Lateness):
 
     def slack_us(self, state: PolicyState) -> int:
         """The slack for the share that the feedback aims at, within the bound."""
-        initial, bound = self._bounds_us
+        initial = self._bounds.initial_us
         overdue = DelayHistogram.from_json(state["overdue"]) if "overdue" in state else DelayHistogram()
         if not overdue.records:
             return initial
@@ -110,4 +117,4 @@ class ControlledSlack(Lateness):
         slack = overdue.slack_us(min(share, self.most_late))
         if not state["settled"]:
             slack = max(slack, initial)
-        return slack if bound is None else min(slack, bound)
+        return self._bounds.clip_us(slack)

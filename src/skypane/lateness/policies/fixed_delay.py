@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skypane.lateness.policy import Lateness, Observation, PolicyState
+from skypane.lateness.policy import Lateness, Observation, PolicyState, auto_slack_us
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
+from skypane.model.panes import Panes
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class FixedDelay(Lateness):
     name = "fixed delay"
 
     delay: Duration
+
+    adapts = False
 
     def __post_init__(self) -> None:
         parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)
@@ -37,3 +40,7 @@ class FixedDelay(Lateness):
         """The delay."""
         del state
         return parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)
+
+    def most_slack_us(self, panes: Panes) -> int | None:
+        """Long enough for any stream that the delay was chosen for."""
+        return max(self.slack_us({}), auto_slack_us(panes))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from skypane.lateness.policy import Lateness, Observation, PolicyState, slack_bounds_us
+from skypane.lateness.policy import AUTO, Lateness, Observation, PolicyState, SlackBounds
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
+from skypane.model.panes import Panes
 
 _PERIODS = 8
 """The memory is forgotten in so many parts, the oldest first."""
@@ -17,21 +19,22 @@ class KSlack(Lateness):
     """Start with ``initial_slack`` and grow to the largest delay that any record, late ones included, has shown.
 
     As in the paper the slack never shrinks, unless ``memory`` says after how much stream time a delay is forgotten.
+    Unlike in the paper it is bounded: by ten windows, at least a minute, unless ``max_slack`` says otherwise (``None``
+    for no bound). A delay beyond the bound is not learned: such a record would be late with any slack that is allowed.
     """
 
     name = "K-slack"
 
     initial_slack: Duration = "0 seconds"
-    max_slack: Duration | None = None
+    max_slack: Duration | None = AUTO
     memory: Duration | None = None
 
     def __post_init__(self) -> None:
-        slack_bounds_us("KSlack", self.initial_slack, self.max_slack)
-        _ = self._memory_us
+        _ = self._bounds, self._memory_us
 
     @property
-    def _bounds_us(self) -> tuple[int, int | None]:
-        return slack_bounds_us("KSlack", self.initial_slack, self.max_slack)
+    def _bounds(self) -> SlackBounds:
+        return SlackBounds.parse("KSlack", self.initial_slack, self.max_slack)
 
     @property
     def _memory_us(self) -> int | None:
@@ -39,20 +42,27 @@ class KSlack(Lateness):
 
     def describe(self) -> Mapping[str, object]:
         """The bounds of the slack."""
-        initial, bound = self._bounds_us
         return {
-            "initial slack": format_duration_us(initial),
-            "max slack": "unbounded" if bound is None else format_duration_us(bound),
+            **self._bounds.describe(),
             **({} if self._memory_us is None else {"memory": format_duration_us(self._memory_us)}),
         }
 
+    def for_window(self, panes: Panes) -> KSlack:
+        """With a bound."""
+        most_us = self.most_slack_us(panes)
+        return self if most_us is None else replace(self, max_slack=timedelta(microseconds=most_us))
+
+    def most_slack_us(self, panes: Panes) -> int | None:
+        """The bound of the slack."""
+        return self._bounds.most_slack_us(panes)
+
     def initial(self) -> PolicyState:
         """The initial slack."""
-        return {"slack_us": self._bounds_us[0]}
+        return {"slack_us": self._bounds.initial_us}
 
     def observe(self, state: PolicyState, seen: Observation) -> PolicyState:
         """Grow to the largest delay; forget those of long ago."""
-        initial = self._bounds_us[0]
+        initial = self._bounds.initial_us
         if self._memory_us is None or seen.front_us is None:
             return {"slack_us": max(state.get("slack_us", initial), seen.max_delay_us)}
         period = seen.front_us // max(1, self._memory_us // _PERIODS)
@@ -63,6 +73,4 @@ class KSlack(Lateness):
 
     def slack_us(self, state: PolicyState) -> int:
         """The largest delay, within the bound."""
-        initial, bound = self._bounds_us
-        slack = int(state.get("slack_us", initial))
-        return slack if bound is None else min(slack, bound)
+        return self._bounds.clip_us(int(state.get("slack_us", self._bounds.initial_us)))

@@ -56,8 +56,8 @@ class WindowJob:
         report = run_window_task(self.definition, self.move.before, self.move.after_us, inputs, self.threads)
         stem = f"{self.step:010d}-{groups.first:03d}"
         kept = Kept(
-            panes=_stored(folder, stem, groups, report.kept.panes, report.open_panes),
-            buffer=_stored(folder, f"{stem}-buffer", groups, report.kept.buffer),
+            panes=store_state(folder, stem, groups, report.kept.panes, report.open_panes),
+            buffer=store_state(folder, f"{stem}-buffer", groups, report.kept.buffer),
             sealed=store_sealed(folder, stem, groups, report.kept.sealed),
             revisions=store_revisions(folder, stem, groups, report.kept.revisions),
         )
@@ -92,7 +92,7 @@ class WindowJob:
         return WindowInputs(panes, buffer, fresh, together(late), past)
 
 
-def _stored(
+def store_state(
     folder: Path, stem: str, groups: GroupRange, tables: Sequence[pa.Table], panes: int = 0
 ) -> tuple[StoredPart, ...]:
     """Write tables of the new state."""

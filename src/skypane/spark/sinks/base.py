@@ -11,12 +11,14 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.spark.schemas import spark_schema
+from skypane.spark.schemas import local_dataframe, spark_schema, takes_arrow
 from skypane.spark.store.files import map_table
 from skypane.spark.store.migrations import FORMAT_VERSION
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
+from skypane.tables.batches import small_batches
 
 _LOCAL_ROWS = 20_000
+_LOCAL_BYTES = 1 << 26
 
 
 class StepRows:
@@ -39,15 +41,16 @@ class StepRows:
 
     def dataframe(self) -> DataFrame:
         """As a Spark DataFrame; large outputs are read by the workers."""
-        if self.rows <= _LOCAL_ROWS:
-            # In one piece: PySpark takes an empty piece for the end of the table and loses what comes after it.
-            return self._spark.createDataFrame(self.table().combine_chunks(), schema=spark_schema(self.schema))
+        if not self.rows:
+            return self._spark.createDataFrame([], spark_schema(self.schema))
+        if self.rows <= _LOCAL_ROWS and takes_arrow(self._spark) and (table := self.table()).nbytes <= _LOCAL_BYTES:
+            return local_dataframe(self._spark, table)
         paths = [file.path for file in self.written]
 
         def read(batches):  # type: ignore[no-untyped-def]
             for batch in batches:
                 for index in batch.column(0).to_pylist():
-                    yield from map_table(paths[index]).to_batches()
+                    yield from small_batches(map_table(paths[index]))
 
         return self._spark.range(0, len(paths), 1, len(paths)).mapInArrow(read, spark_schema(self.schema))
 

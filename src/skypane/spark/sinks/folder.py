@@ -57,16 +57,16 @@ class SinkFolder:
         marker = self._own.acquire(lambda: continuation.born < 3 and continuation.step > 0 and adopts())
         try:
             with usable(self.path, self._sink):
-                found = self._list()
-                self._check_owner(marker.get("owner"), continuation, found)
+                found, owner = self._list(), marker.get("owner")
+                self._check_owner(owner, continuation, found)
                 self._check_steps(continuation.step, found)
-                owner = marker.get("owner")
                 logged = self._read_log() if owner is not None and continuation.owns(owner) else {}
                 self._check_complete(continuation.step, found, logged)
                 published = sorted(logged.get(name, Published(number, name)) for name, number in found.items())
+                # The log first: a new owner must not miss what an earlier one had.
+                self._new_log(published)
                 if owner != continuation.owner:
                     self._own.mark({"owner": continuation.owner})
-                self._new_log(published)
         except BaseException:
             self.close()
             raise

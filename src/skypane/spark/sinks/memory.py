@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from skypane.model.errors import OptionError
-from skypane.spark.schemas import spark_schema
+from skypane.spark.schemas import local_dataframe
 from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.spark.sinks.upsert import replaced_by
 
@@ -30,6 +30,7 @@ class MemorySink(Sink):
                 f"MemorySink(name={name!r}): the name becomes a table; use letters, digits and underscores."
             )
         self.name = name
+        self._open = False
         self._steps: dict[int, pa.Table] = {}
         self._continuation: Continuation | None = None
         self._spark: SparkSession | None = None
@@ -43,12 +44,13 @@ class MemorySink(Sink):
         """Create the table: empty, or with what an earlier run of the same query has left in this process."""
         continuation = continuation or Continuation()
         with _opening:
-            if self.name in _open_tables.get(spark, ()):
+            if self._open or self.name in _open_tables.get(spark, ()):
                 raise OptionError(
                     f"MemorySink({self.name!r}): another running query fills that table. Stop that one, or choose "
                     "another name."
                 )
             _open_tables.setdefault(spark, set()).add(self.name)
+            self._open = True
         before, self._continuation = self._continuation, continuation
         self._spark, self._schema = spark, schema
         try:
@@ -73,6 +75,7 @@ class MemorySink(Sink):
         if self._spark is not None:
             with _opening:
                 _open_tables.get(self._spark, set()).discard(self.name)
+                self._open = False
 
     def publish(self, step: int, rows: StepRows) -> None:
         """Replace the step's rows."""
@@ -107,6 +110,4 @@ class MemorySink(Sink):
     def _refresh(self) -> None:
         assert self._spark is not None
         assert self._schema is not None
-        # In one piece: PySpark takes an empty piece for the end of the table and loses what comes after it.
-        frame = self._spark.createDataFrame(self.table().combine_chunks(), schema=spark_schema(self._schema))
-        frame.createOrReplaceTempView(self.name)
+        local_dataframe(self._spark, self.table()).createOrReplaceTempView(self.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
 
 from skypane.spark.sources.replay import ReplaySource
 from skypane.spark.sources.traffic import TrafficSource
@@ -19,8 +20,12 @@ def register_sources(spark: SparkSession) -> None:
     """
     use_this_python(spark)  # a source keeps the Python that workers had when it was registered
     for source in (TrafficSource, ReplaySource):
-        try:
-            spark.dataSource.register(source)
-        except AnalysisException as error:
-            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-                raise
+        _register(spark, source)
+
+
+def _register(spark: SparkSession, source: type[DataSource]) -> None:
+    try:
+        spark.dataSource.register(source)
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":  # found by Spark itself
+            raise

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from skypane.lateness.suspects import Ending
 from skypane.model.errors import CheckpointError
 from skypane.spark.store.disk import disk, ensure_folder, matching, read_bytes
 from skypane.spark.store.failpoints import reach
@@ -35,9 +36,10 @@ FOLDERS = ("manifests", "scratch", "spark", "state")
 
 
 class Intent(NamedTuple):
-    """A step that the clock decided, and when."""
+    """A step that the clock decided, what it is to close, and when."""
 
     kind: StepKind
+    ending: Ending
     now_us: int
 
 
@@ -121,7 +123,9 @@ class Checkpoint:
         if not disk().exists(self._intent):
             return None
         intent = _read("intent", self._intent)
-        return Intent(intent["kind"], intent["now_us"]) if intent["step"] == manifest.step + 1 else None
+        if intent["step"] != manifest.step + 1:
+            return None
+        return Intent(intent["kind"], intent["ending"], intent["now_us"])
 
     def pending_batch(self) -> bool:
         """Whether Spark will repeat a batch that it planned but did not commit."""
@@ -168,7 +172,7 @@ class Checkpoint:
     def _is_of_0_1(self) -> bool:
         """Version 0.1 did not mark its folders, but had a file that nobody else has."""
         try:
-            return "query" in _read("query", self._query)
+            return "query" in read_json(self._query, _REMEDY)
         except CheckpointError:
             return False
 

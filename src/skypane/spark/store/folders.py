@@ -25,6 +25,10 @@ _SHOWN = 3
 FolderKind = Literal["checkpoint", "sink"]
 
 
+_LONGEST_NAME = 255
+"""Bytes; what all usual file systems allow."""
+
+
 def local_path(path: str | os.PathLike[str], option: str) -> Path:
     """The folder behind a path or a ``file:`` address; other file systems are refused."""
     text = os.fspath(path)
@@ -46,7 +50,12 @@ def local_path(path: str | os.PathLike[str], option: str) -> Path:
             )
         # Not address.path: it ends at a question mark or a hash sign, which folders may have in their names.
         text = unquote(re.sub(r"^file:(//(localhost)?(?=/))?", "", text, flags=re.IGNORECASE))
-    return Path(text).expanduser().absolute()
+    if "\0" in text or any(len(part.encode(errors="surrogatepass")) > _LONGEST_NAME for part in text.split("/")):
+        raise OptionError(f"{option}={text!r} is no name that a folder can have. Give a shorter one, without NUL.")
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:  # of ~user
+        raise OptionError(f"{option}={text!r}: there is no such user. Write out the path.") from error
 
 
 @contextmanager

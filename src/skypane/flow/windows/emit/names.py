@@ -16,7 +16,7 @@ def emission(wanted: str | Emission) -> Emission:
     """The emission that an option names, or is."""
     if isinstance(wanted, Emission):
         return wanted
-    if wanted not in EMISSIONS:
+    if not isinstance(wanted, str) or wanted not in EMISSIONS:
         names = " or ".join(map(repr, EMISSIONS))
         raise OptionError(f"emit={wanted!r} must be {names}, or an sp.Emission of your own.")
     return EMISSIONS[wanted]()

@@ -16,6 +16,7 @@ from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import sort_by
+from skypane.tables.ranges import ramp
 from skypane.tables.take import take_rows
 
 FIRE_ROWS = 1 << 21
@@ -75,6 +76,27 @@ def cut(groups: Groups, rows_per_member: Int64Array) -> Iterator[range]:
         stop = min(max(stop, start + 1), len(groups))
         yield range(start, stop)
         start = stop
+
+
+def members_of(
+    span: Span, first: Int64Array, last: Int64Array, key: Int64Array
+) -> tuple[Int64Array, Int64Array, Groups]:
+    """Each item once for every window of the span from its first to its last, in the order of (window, key).
+
+    The items, the window of each, and the groups of equal window and key.
+    """
+    low = np.maximum(first, span.first)
+    count = np.maximum(np.minimum(last, span.end - 1) - low + 1, 0)
+    items = np.repeat(np.arange(len(count)), count)
+    window_id = np.repeat(low, count) + ramp(count)
+    order = sort_by(window_id, key[items])
+    return items[order.rows], window_id[order.rows], order.groups
+
+
+def part_of(groups: Groups, run: range) -> tuple[slice, Groups]:
+    """Where the members of some groups in a row are, and these groups."""
+    low, high = int(groups.offsets[run.start]), int(groups.offsets[run.stop])
+    return slice(low, high), Groups(groups.offsets[run.start : run.stop + 1] - low)
 
 
 def came_and_went(

@@ -22,14 +22,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skypane.flow.windows.slide.base import Fired, Slide, came_and_went, cut
+from skypane.flow.windows.slide.base import Fired, Slide, came_and_went, cut, members_of, part_of
 from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one, warm_sliding
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
 from skypane.model.panes import NO_PANE, Panes, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes, sort_by
-from skypane.tables.ranges import ramp
 from skypane.tables.take import take_rows
 
 CRITICAL = f"{PREFIX}critical"
@@ -144,19 +143,12 @@ class CriticalSlide(Slide):
     def _answers(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record once for each window of the span that it is in."""
         table, entered, left, answered = ranges
-        low = np.maximum(entered, span.first)
-        count = np.where(answered, np.maximum(np.minimum(left, span.end - 1) - low + 1, 0), 0)
-        rows = np.repeat(np.arange(len(count)), count)
-        if not len(rows):
-            return
-        window_id = np.repeat(low, count) + ramp(count)
-        order = sort_by(window_id, key_codes(table, self._definition.keys)[rows])
-        rows, window_id = rows[order.rows], window_id[order.rows]
-        for run in cut(order.groups, np.ones(len(rows), dtype=np.int64)):
-            low_row, high_row = int(order.groups.offsets[run.start]), int(order.groups.offsets[run.stop])
-            groups = Groups(order.groups.offsets[run.start : run.stop + 1] - low_row)
-            answer = self._definition.query.lower(take_rows(table, rows[low_row:high_row]), groups)
-            yield Fired(window_id[low_row:high_row][groups.offsets[:-1]], answer)
+        last = np.where(answered, left, entered - 1)
+        rows, window_id, windows = members_of(span, entered, last, key_codes(table, self._definition.keys))
+        for run in cut(windows, np.ones(len(rows), dtype=np.int64)):
+            own, groups = part_of(windows, run)
+            answer = self._definition.query.lower(take_rows(table, rows[own]), groups)
+            yield Fired(window_id[own][groups.offsets[:-1]], answer)
 
     def _changes(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record at most twice: +1 in the first window that it is in, -1 in the first after the last."""

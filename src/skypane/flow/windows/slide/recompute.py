@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 
-from skypane.flow.windows.slide.base import Fired, Slide, cut
+from skypane.flow.windows.slide.base import Fired, Slide, cut, members_of, part_of
 from skypane.model.columns import PANE
 from skypane.model.groups import Groups
 from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine, with_frame
-from skypane.tables.grouping import Order, key_codes, sort_by
-from skypane.tables.ranges import ramp, ranges
+from skypane.tables.grouping import Order, key_codes
+from skypane.tables.ranges import ranges
 from skypane.tables.take import take_rows
 
 
@@ -33,20 +32,11 @@ class RecomputeSlide(Slide):
         lead_rows, sizes = panes.groups.offsets[:-1][sizes > 0], sizes[sizes > 0]
         leads = take_rows(panes.table.select(list(self._definition.frame)), lead_rows)
         pane = leads.column(PANE).to_numpy()
-        low = np.maximum(window.first_window(pane), span.first)
-        count = np.maximum(np.minimum(window.last_window(pane), span.end - 1) - low + 1, 0)
-        member = np.repeat(np.arange(len(pane)), count)
-        if not len(member):
-            return
-        # Group the (pane, window) pairs by window, then key.
-        window_id = np.repeat(low, count) + ramp(count)
-        order = sort_by(window_id, key_codes(leads, self._definition.keys)[member])
-        member, window_id = member[order.rows], window_id[order.rows]
+        key = key_codes(leads, self._definition.keys)
+        member, window_id, windows = members_of(span, window.first_window(pane), window.last_window(pane), key)
         member_rows = sizes[member]
-        for run in cut(order.groups, member_rows):
-            low_member, high_member = int(order.groups.offsets[run.start]), int(order.groups.offsets[run.stop])
-            own = slice(low_member, high_member)
-            members = Groups(order.groups.offsets[run.start : run.stop + 1] - low_member)
+        for run in cut(windows, member_rows):
+            own, members = part_of(windows, run)
             rows = ranges(lead_rows[member[own]], member_rows[own])
             groups = Groups(Groups.from_sizes(member_rows[own]).offsets[members.offsets])
             answer = self._answer(panes.table, Order(rows, groups), members)

@@ -1,0 +1,35 @@
+"""A lateness policy of your own: wait as long as the largest delay of the last steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import skypane as sp
+
+
+@dataclass(frozen=True)
+class RecentDelays(sp.Lateness):
+    """``RecentDelays(20)``: what was not seen in 20 steps is forgotten."""
+
+    name = "recent delays"
+
+    steps: int
+
+    def describe(self) -> Mapping[str, object]:
+        """The options, for ``query.explain()``."""
+        return {"steps": self.steps}
+
+    def initial(self) -> sp.PolicyState:
+        """Nothing seen."""
+        return {"delays_us": []}
+
+    def observe(self, state: sp.PolicyState, seen: sp.Observation) -> sp.PolicyState:
+        """A new state: this one was committed, and is needed again if the step is repeated."""
+        # The state may be of another policy that this one replaces.
+        delays = [*state.get("delays_us", []), seen.max_delay_us]
+        return {"delays_us": delays[-self.steps :]}
+
+    def slack_us(self, state: sp.PolicyState) -> int:
+        """How long to wait."""
+        return max(state.get("delays_us", []), default=0)

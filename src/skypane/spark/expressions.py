@@ -1,0 +1,133 @@
+"""Expressions: SQL over the records as columns, checked so that nothing is found out by a worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.types import DataType, StringType
+
+from skypane.model.errors import OptionError
+from skypane.queries.base import Expression
+from skypane.spark.schemas import has_arrow_type
+
+_ROWS_CHANGE = {
+    "Generate": "a generator such as explode, which would multiply records",
+    "Aggregate": "an aggregate function, and would leave one record of all",
+    "Window": "a window function, which needs all records at once",
+}
+
+
+def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> DataFrame:
+    """The records with a column for each expression; what cannot be computed for some record is null there.
+
+    With ANSI errors, Spark's default, one record that divides by zero would fail its batch, and every replay of it, for
+    ever. A null score is quarantined instead, and aggregates leave nulls out.
+    """
+    if not expressions:
+        return df
+    lenient = _in_session(df, _lenient_copy(df))
+    if not _all_fine(lenient, list(expressions.values())):
+        for expression in expressions.values():
+            _check(lenient, expression)
+    computed = lenient.withColumns({name: F.expr(expression.sql) for name, expression in expressions.items()})
+    return _in_session(computed, df.sparkSession._jsparkSession)  # noqa: SLF001 - see _lenient_copy
+
+
+def _all_fine(df: DataFrame, expressions: Sequence[Expression]) -> bool:
+    """Whether :func:`_check` has nothing to say about any of them, asked once for all: a hundred take seconds."""
+    try:
+        chosen = df.select(*(F.expr(expression.sql) for expression in expressions))
+        if len(chosen.columns) != len(expressions):
+            return False
+        for field, expression in zip(chosen.schema.fields, expressions, strict=True):
+            _refuse_type(field.dataType, expression)
+        _refuse_other_records(df, chosen, "")
+        _refuse_chance(df, chosen, "")
+    except (AnalysisException, ParseException, OptionError):
+        return False
+    return True
+
+
+def _lenient_copy(df: DataFrame) -> Any:
+    """A copy of the session, functions and views included, whose expressions are built without ANSI errors.
+
+    Spark fixes how an expression treats errors when it analyses it, by the settings of the session of the DataFrame.
+    Those of the user's session are not ours to change, not even for a moment: other threads use them.
+    """
+    copy = df.sparkSession._jsparkSession.cloneSession()  # noqa: SLF001 - Python has no name for it
+    copy.conf().set("spark.sql.ansi.enabled", "false")
+    return copy
+
+
+def _in_session(df: DataFrame, session: Any) -> DataFrame:
+    """The same analysed records as a DataFrame of another JVM session."""
+    spark = df.sparkSession
+    assert spark._jvm is not None  # noqa: SLF001
+    dataset = spark._jvm.org.apache.spark.sql.classic.Dataset  # noqa: SLF001
+    return DataFrame(dataset.ofRows(session, _analysed(df)), spark)
+
+
+def _analysed(df: DataFrame) -> Any:
+    return df._jdf.queryExecution().analyzed()  # noqa: SLF001 - Spark says it nowhere else
+
+
+def _check(df: DataFrame, expression: Expression) -> None:
+    """Raise :class:`OptionError` unless the expression gives one value for each record, the same each time."""
+    sql = expression.sql
+    try:
+        chosen = df.select(F.expr(sql))
+    except (AnalysisException, ParseException) as error:
+        why = (str(error).strip().splitlines() or ["Spark does not understand it."])[0]
+        raise OptionError(f"The expression {sql!r} cannot be computed: {why}") from error
+    _refuse_other_records(df, chosen, sql)
+    if len(chosen.columns) != 1:
+        raise OptionError(f"The expression {sql!r} gives {len(chosen.columns)} columns; it must give one.")
+    _refuse_type(chosen.schema.fields[0].dataType, expression)
+    _refuse_chance(df, chosen, sql)
+
+
+def _refuse_other_records(df: DataFrame, chosen: DataFrame, sql: str) -> None:
+    """An expression sees one record at a time and leaves it one record."""
+    plan = _analysed(chosen)
+    added = Counter(_operators(plan)) - Counter(_operators(_analysed(df)))
+    what = "a subquery, which the stream cannot repeat" if not plan.subqueries().isEmpty() else None
+    for operator in added:
+        if operator != "Project":
+            what = _ROWS_CHANGE.get(operator, f"what Spark calls {operator}, which is not computed record by record")
+    if what is not None:
+        raise OptionError(
+            f"The expression {sql!r} uses {what}. Use the columns of one record, or compute it where they come from."
+        )
+
+
+def _operators(plan: Any) -> list[str]:
+    children = plan.children()
+    below = [name for index in range(children.size()) for name in _operators(children.apply(index))]
+    return [str(plan.nodeName()), *below]
+
+
+def _refuse_type(kind: DataType, expression: Expression) -> None:
+    if not has_arrow_type(kind):
+        raise OptionError(
+            f"The expression {expression.sql!r} is of type {kind.simpleString()}, which Spark cannot hand to Python. "
+            "Cast it to a number or a string."
+        )
+    if expression.compared and isinstance(kind, StringType) and not kind.isUTF8BinaryCollation():
+        raise OptionError(
+            f"The expression {expression.sql!r} is a {kind.simpleString()}, which workers cannot compare. "
+            f"Compare its bytes: collate({expression.sql}, 'UTF8_BINARY')."
+        )
+
+
+def _refuse_chance(df: DataFrame, chosen: DataFrame, sql: str) -> None:
+    """A batch that is repeated after a crash must give the same answers again."""
+    if _analysed(df).deterministic() and not _analysed(chosen).deterministic():
+        raise OptionError(
+            f"The expression {sql!r} gives other values each time it is computed, so answers could not be repeated "
+            "after a crash. Compute it before, where the records come from, and store it with them."
+        )

@@ -1,0 +1,55 @@
+"""What is said about a running query: before there is anything to count, and when something is not as it should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from skypane.cli.progress import ProgressPanel
+from skypane.lateness.policy import Judgement
+from skypane.model.ledger import Ledger
+from skypane.spark.metrics import Metrics, StepMetrics
+
+
+@dataclass
+class Beginning:
+    """A query that has not taken a step yet."""
+
+    is_working: bool
+
+    def metrics(self) -> Metrics:
+        return Metrics(Ledger(), Judgement(), 0, 0, None)
+
+
+@pytest.mark.parametrize(("working", "words"), [(True, "first step: Spark starts"), (False, "waiting for the first")])
+def test_before_the_first_step_no_rate_is_shown(working: bool, words: str) -> None:
+    query: Any = Beginning(working)
+    panel = ProgressPanel(query, "title", live_times=False)
+    with (console := Console(width=120)).capture() as shown:
+        console.print(panel)
+    for text in (panel.line(), shown.get()):
+        assert words in text
+        assert "records/s" not in text
+
+
+@dataclass
+class Waiting:
+    """A query whose answers wait for long, and that holds some records."""
+
+    is_working: bool = True
+
+    def metrics(self) -> Metrics:
+        known: dict[str, Any] = {f.name: None if "None" in str(f.type) else 0 for f in fields(StepMetrics)}
+        last = StepMetrics(**{**known, "last_windows": (), "slack_warning": "answers wait 9 s for late records"})
+        return Metrics(Ledger(10, 2, {}, held=3), Judgement(), 0, 1, last, (last,))
+
+
+def test_held_records_and_a_long_slack_are_shown() -> None:
+    query: Any = Waiting()
+    with (console := Console(width=120)).capture() as shown:
+        console.print(ProgressPanel(query, "title", live_times=False))
+    assert "10 accepted, 2 late, 0 quarantined, 3 held" in shown.get()
+    assert "answers wait 9 s for late records" in shown.get()
