@@ -5,11 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, time, timedelta
 from typing import ClassVar
 
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError
+
+_PLAIN = (str, int, float, list, tuple, dict, date, time)
+"""What a TOML file can hold: never one of our objects."""
 
 
 class Kind(ABC):
@@ -83,7 +86,7 @@ class Choice(Kind):
 
     def check(self, what: str, value: object) -> None:
         """One of the names."""
-        if value not in self.names and (isinstance(value, str) or not self.objects):
+        if value not in self.names and (isinstance(value, _PLAIN) or not self.objects):
             raise OptionError(f"{what}={value!r} is unknown; it must be one of {self.allowed}.")
 
 

@@ -128,7 +128,10 @@ def _check_places(spec: Spec) -> None:
 def check_folder(name: str, path: Path) -> None:
     """Refuse a folder that cannot be made or written; nothing is made."""
     folder = path.absolute()
-    there = next(known for known in (folder, *folder.parents) if known.exists())
+    try:
+        there = next(known for known in (folder, *folder.parents) if known.exists())
+    except OSError as error:
+        raise OptionError(f"{name}: the folder {folder} cannot be used ({error.strerror}).") from error
     if not there.is_dir():
         raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")
     if not os.access(there, os.W_OK):

@@ -29,7 +29,7 @@ _SHORT = {
     "h": "hour",
     "d": "day",
 }
-_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
+_PART = re.compile(r"\s*(\d{1,40}(?:\.\d{1,40})?)\s*([a-zA-Z]+)\s*,?")
 _INT64_MAX = 2**63 - 1
 
 

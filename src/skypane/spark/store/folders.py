@@ -37,6 +37,8 @@ def local_path(path: str | os.PathLike[str], option: str) -> Path:
         raise OptionError(f"{option}={path!r} is not a path. Give a text or a pathlib.Path.") from error
     if not text:
         raise OptionError(f"{option}='' names no folder. Give one that is new or empty.")
+    if "\0" in text:
+        raise OptionError(f"{option}={text!r} names no folder: no name has the character NUL. Give another.")
     address = urlsplit(text)
     if address.scheme not in {"", "file"}:
         raise OptionError(
