@@ -14,7 +14,9 @@ from skypane.model.errors import OptionError
 UNITS = {"us": 1, "ms": 10**3, "s": 10**6, "seconds": 10**6, "min": 6 * 10**7, "hours": 36 * 10**8, "days": 864 * 10**8}
 numbers = st.decimals(0, 10**6, places=3, allow_nan=False, allow_infinity=False)
 parts = st.lists(st.tuples(numbers, st.sampled_from(sorted(UNITS))), min_size=1, max_size=3)
-pieces = st.sampled_from(["1", "2.5", ".", "-", "e", "٣", "²", " ", ",", "s", "ms", "days", "month", "interval", "∞", "\0"])  # noqa: RUF001
+pieces = st.sampled_from(
+    ["1", "2.5", ".", "-", "e", "٣", "²", " ", ",", "s", "ms", "days", "month", "interval", "∞", "\0"]
+)
 texts = st.one_of(st.text(max_size=20), st.lists(pieces, max_size=8).map("".join))
 
 

@@ -30,7 +30,19 @@ format = "discard"
 """
 WORDS = [
     *("none", "auto", "1 second", "0 s", "", "parquet", "console", "delta", "skyline", "top_k", "aggregate", "harm"),
-    *("drop_ratio", "fixed_delay", "combine", "critical", "tiles", "in_order", "changes", "max", "ts", "a0", "no\0where"),
+    *(
+        "drop_ratio",
+        "fixed_delay",
+        "combine",
+        "critical",
+        "tiles",
+        "in_order",
+        "changes",
+        "max",
+        "ts",
+        "a0",
+        "no\0where",
+    ),
     *("file:///", "s3://x", "/dev/null/x", "mean(a0)", "a" * 300),
 ]
 values: st.SearchStrategy[Any] = st.one_of(

@@ -16,7 +16,20 @@ pytestmark = pytest.mark.spark
 PIECES = [
     *("value", "timestamp", "other", "1", "-1.5", "null", "'x'", "'", "`", "``", '"', "(", ")", "()", "*", "+", "/"),
     *(",", ".", ";", "--", "/*", "and", "case when", "end", "interval 1 day", "array(1)", "explode(array(1, 2))"),
-    *("sum(value)", "rand()", "count(*) over ()", "max(", "struct(value)", "(select 1)", ":x", "?", "$", "\0", "as y", "∞"),
+    *(
+        "sum(value)",
+        "rand()",
+        "count(*) over ()",
+        "max(",
+        "struct(value)",
+        "(select 1)",
+        ":x",
+        "?",
+        "$",
+        "\0",
+        "as y",
+        "∞",
+    ),
 ]
 texts = st.one_of(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map(" ".join), st.text(max_size=6))
 
