@@ -124,9 +124,9 @@ def _sections(changed: list[tuple[tuple[str, str], Any]]) -> dict[str, dict[str,
 
 def _toml(spec: dict[str, dict[str, Any]]) -> str:
     lines = []
-    for section, given in spec.items():
-        if given:
-            lines += [f"[{section}]", *(f"{name} = {_value(value)}" for name, value in given.items())]
+    for section, settings_given in spec.items():
+        if settings_given:
+            lines += [f"[{section}]", *(f"{name} = {_value(value)}" for name, value in settings_given.items())]
     return "\n".join(lines)
 
 
