@@ -1,6 +1,7 @@
-"""A driver process for the crash tests: starts Spark, waits for its orders, runs one query until it ends or is killed.
+"""A driver process for the crash tests: starts Spark, then runs one query after the other, until it is killed.
 
-Orders are one line of JSON on standard input, so that the next process can start its JVM while this one works.
+Orders are lines of JSON on standard input, so that the next process can start its JVM while this one works; each is
+answered by a line of JSON on standard output when its query has ended.
 """
 
 from __future__ import annotations
@@ -11,39 +12,61 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
 import skypane as sp
+from skypane.spark.sinks.base import Sink
+from skypane.spark.store import failpoints
+from tests.chaos.configurations import Configuration
 
 SCHEMA = "n bigint, ts timestamp, city string, zone int, a double, b bigint"
 
 
 def main() -> None:
-    spark = sp.embedded_session(cores=1, log_file=Path(sys.argv[1]), options={"spark.sql.shuffle.partitions": "1"})
-    stream = sp.stream  # Imports all that is needed, while there is time.
-    orders: dict[str, Any] = json.loads(sys.stdin.readline())
-    if orders["failpoint"]:
-        os.environ["SKYPANE_FAILPOINT"] = orders["failpoint"]
+    log = Path(sys.argv[1])
+    spark = sp.embedded_session(cores=1, log_file=log, options={"spark.sql.shuffle.partitions": "1"})
+    for line in sys.stdin:
+        print(json.dumps(carry_out(spark, json.loads(line))), flush=True)
+    spark.stop()
+
+
+def carry_out(spark: SparkSession, orders: dict[str, Any]) -> dict[str, Any]:
+    os.environ["SKYPANE_FAILPOINT"] = orders["failpoint"] or ""
+    failpoints._reached.clear()
+    configuration = Configuration.from_json(orders["configuration"])
     df = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(orders["input"])
     out = Path(orders["output"])
-    query = (
-        stream(df, time="ts", key="city")
-        .window("1 second", slide="500 milliseconds")
-        .skyline(minimize="a", maximize="b")
-        .lateness(sp.DropRatio(0.1, initial_slack="200 milliseconds"), allowed="500 milliseconds")
-        .parallel(**orders["parallel"])
-        .start(
-            checkpoint=out / "checkpoint",
-            sink=sp.ParquetSink(out / "results"),
-            late=sp.ParquetSink(out / "late"),
-            quarantine=sp.ParquetSink(out / "quarantine"),
-            **orders["options"],
-        )
+    sinks: dict[str, Any] = {name: sink(kind, out / name) for name, kind in orders["sinks"].items()}
+    results = sinks.pop("results")
+    query = configuration.build(df).parallel(**orders["parallel"])
+    running = query.start(
+        sink=results, checkpoint=out / "checkpoint", emit=configuration.emit, **sinks, **orders["options"]
     )
-    query.await_termination()
-    print(json.dumps({"ledger": query.metrics().ledger.to_json(), "windows": query.metrics().windows}), flush=True)
-    # Whoever wants to kill this process at a time of their own choosing finds it alive.
-    if orders["linger"]:
-        sys.stdin.readline()
-    spark.stop()
+    running.await_termination()
+    metrics = running.metrics()
+    return {"ledger": metrics.ledger.to_json(), "windows": metrics.windows}
+
+
+def sink(kind: str, path: Path) -> Sink:
+    """By the names of ``contents``, which reads what they leave."""
+    if kind == "parquet":
+        return sp.ParquetSink(path)
+    if kind == "json":
+        return sp.FormatSink("json", path=str(path))
+    if kind == "function":
+        return sp.CallableSink(lambda df, step: keep(path, df, step))
+    assert kind == "discard"
+    return sp.DiscardSink()
+
+
+def keep(path: Path, df: DataFrame, step: int) -> None:
+    """What a user's own function would do: idempotent by the number."""
+    path.mkdir(parents=True, exist_ok=True)
+    hidden = path / f".{step}"
+    rows = df.select(F.to_json(F.struct("*")).alias("json")).collect()
+    hidden.write_text("".join(f"{row.json}\n" for row in rows))
+    hidden.rename(path / f"{step}.jsonl")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 
 from tests.spark_support.jvm import SHORT_LIVED
 
-DRIVER = Path(__file__).parent / "driver.py"
+ROOT = Path(__file__).parents[2]
 WAIT_S = 300
 _JVM = f"{SHORT_LIVED} -Xlog:disable"
 
@@ -28,36 +30,50 @@ class DriverProcess:
         environment.pop("SKYPANE_FAILPOINT", None)
         with log.with_suffix(".err").open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, str(DRIVER), str(log)],
+                [sys.executable, "-m", "tests.crash.driver", str(log)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment,
                 start_new_session=True,
-                text=True,
+                cwd=ROOT,
+                bufsize=0,
             )
 
     def order(self, orders: dict[str, Any]) -> None:
         """Tell it what to do; it may still be starting."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(orders) + "\n")
-        self._process.stdin.flush()
+        self._process.stdin.write(json.dumps(orders).encode() + b"\n")
 
-    def killed(self) -> bool:
-        """Wait until it ends by itself: True if SIGKILL ended it, False if it had nothing more to do."""
+    def answer(self) -> dict[str, Any] | None:
+        """What it says when a query has ended; ``None`` if it was killed before that."""
+        assert self._process.stdout is not None
+        deadline = time.monotonic() + WAIT_S
+        # Its JVM has the same standard output, and may outlive it for a moment.
+        while not self.has_answered():
+            assert time.monotonic() < deadline, f"no answer:\n{self.errors()}"
+            time.sleep(0.01)
+        line = self._process.stdout.readline() if self._can_be_read() else b""
+        if line:
+            said: dict[str, Any] = json.loads(line)
+            return said
         code = self._process.wait(WAIT_S)
-        assert code in {0, -signal.SIGKILL}, f"exit code {code}:\n{self.errors()}"
-        return code != 0
+        assert code == -signal.SIGKILL, f"exit code {code}:\n{self.errors()}"
+        return None
 
-    def finish(self) -> dict[str, Any]:
-        """Wait until it is done and return what it says."""
-        out, _ = self._process.communicate(timeout=WAIT_S)
-        assert self._process.returncode == 0, self.errors()
-        said: dict[str, Any] = json.loads(out)
-        return said
+    def has_answered(self) -> bool:
+        """Whether there is an answer, or never will be one."""
+        return self._process.poll() is not None or self._can_be_read()
 
-    def alive(self) -> bool:
-        return self._process.poll() is None
+    def _can_be_read(self) -> bool:
+        assert self._process.stdout is not None
+        return bool(select.select([self._process.stdout], [], [], 0)[0])
+
+    def dismiss(self) -> None:
+        """Have it end by itself, and wait for that."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        assert self._process.wait(WAIT_S) == 0, self.errors()
 
     def end(self) -> None:
         """SIGKILL to every process of its session, Python workers in groups of their own included."""
@@ -87,6 +103,11 @@ class Launcher:
     def first(self) -> DriverProcess:
         """A process that leaves an archive of loaded classes behind: the others start twice as fast."""
         return self._spawn(f"-XX:ArchiveClassesAtExit={self._archive}")
+
+    @property
+    def started(self) -> int:
+        """How many processes there have been."""
+        return self._started
 
     def take(self) -> DriverProcess:
         """The next process; another one begins to start."""

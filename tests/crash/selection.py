@@ -1,0 +1,51 @@
+"""The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once."""
+
+from __future__ import annotations
+
+from tests.chaos.configurations import Configuration
+from tests.crash.chains import Chain
+
+SKYLINE = Chain(
+    "skyline",
+    Configuration(
+        "skyline",
+        ("1 second", "500 milliseconds"),
+        ("city",),
+        "drop_ratio",
+        "full",
+        lateness={"allowed": "500 milliseconds"},
+    ),
+    files=9,
+)
+TOP_DELTA = Chain(
+    "top-delta",
+    Configuration("top_delta", ("1 second", "250 milliseconds"), (), "harm", "changes"),
+    ("json", "function", "json"),
+    files=6,
+)
+TOP_K = Chain(
+    "top-k",
+    Configuration(
+        "top_k",
+        ("1500 milliseconds", "1 second"),
+        ("city", "zone"),
+        "fixed_delay",
+        "full",
+        parallel={"splitting": "adaptive", "window_scheduling": "feedback", "processing": "in_order"},
+    ),
+    ("function", "parquet", "parquet"),
+    files=6,
+)
+AGGREGATE = Chain(
+    "aggregate",
+    Configuration("aggregate", ("8 seconds", "500 milliseconds"), ("city",), "kslack", "changes"),
+    ("parquet", "json", "discard"),
+    files=8,
+)
+CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE)
+KILLS = {
+    SKYLINE.name: ("step.begin", "panes.done", "results.staged", "late.published"),
+    TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
+    TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
+}
+"""Where processes die, in this order; ``intent.logged`` is left to an idle stream."""
