@@ -156,7 +156,7 @@ def test_a_damaged_query_file_is_refused(windowed: Windowed, checkpoint: Path) -
 
 def test_a_damaged_manifest_is_refused(windowed: Windowed, checkpoint: Path) -> None:
     path = max((checkpoint / "manifests").glob("*.json"))
-    path.write_text(path.read_text().replace('"accepted": ', '"accepted": 1'))
+    path.write_text(path.read_text().replace('"accepted":', '"accepted":1'))
     refuse(windowed, checkpoint, rf"{path.name} is damaged: its checksum does not match\. Restore it from a backup, or")
     path.write_bytes(path.read_bytes()[:50])
     refuse(windowed, checkpoint, rf"{path.name} cannot be read")
