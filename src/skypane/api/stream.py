@@ -22,6 +22,8 @@ from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
+from skypane.model.panes import Panes
+from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
@@ -75,13 +77,23 @@ class Stream:
         """
         return Windowed(self, WindowSpec.parse(size, slide))
 
+    def window_rows(self, size: int, slide: int | None = None, *, ttl: Duration | None = None) -> Windowed:
+        """Windows of ``size`` records of a key that start every ``slide`` records, in the order of their times.
+
+        No slide: tumbling windows. A slide larger than the size: hopping windows, with records between them.
+
+        ttl: a key that has had no record for so long, by the records' own times, is forgotten: its open windows are
+            told, marked partial, and its next record is the first again. By default keys are never forgotten.
+        """
+        return Windowed(self, RowWindows.parse(size, slide, ttl))
+
 
 @dataclass(frozen=True)
 class Windowed:
     """Records and windows; say next what to ask of each window."""
 
     source: Stream
-    spec: WindowSpec
+    spec: Panes
 
     def skyline(self, *, minimize: Sequence[str] | str = (), maximize: Sequence[str] | str = ()) -> ContinuousQuery:
         """The records of each window that no other record of the window dominates."""
@@ -114,7 +126,7 @@ class ContinuousQuery:
     """
 
     source: Stream
-    spec: WindowSpec
+    spec: Panes
     question: Query
     waiting: Waiting = field(default_factory=Waiting)
     parallelism: Parallelism = field(default_factory=Parallelism)

@@ -22,7 +22,7 @@ from skypane.traffic.stream import Stream as GeneratedStream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from skypane.api.stream import ContinuousQuery, Windowed
+    from skypane.api.stream import ContinuousQuery, Stream, Windowed
     from skypane.flow.definition import Definition
     from skypane.spark.sinks.base import Sink
 
@@ -70,10 +70,27 @@ def _query(spec: Spec) -> ContinuousQuery:
     records = cast("DataFrame", None)  # There are none until Spark is; nobody looks at them before.
     asked, waiting = spec["query"], dict(spec["lateness"])
     stream = sp.stream(records, time=asked["time"], key=asked.get("key"), partition=asked.get("partition"))
-    query = _question(asked, stream.window(asked["window"], slide=asked.get("slide")))
+    query = _question(asked, _windowed(asked, stream))
     of_policy = {name: waiting.pop(name) for name in _OF_POLICY & set(waiting)}
     policy = as_policy(waiting.pop("policy", "kslack"), **of_policy)
     return query.lateness(policy, **waiting).parallel(**spec["parallel"])
+
+
+def _windowed(asked: Mapping[str, Any], stream: Stream) -> Windowed:
+    """Windows of time, or of records."""
+    kinds = {"window": ("slide",), "window_rows": ("slide_rows", "ttl")}
+    chosen = [name for name in kinds if name in asked]
+    if len(chosen) != 1:
+        what = "is missing" if not chosen else "is there twice"
+        raise OptionError(
+            f"window of the query {what}: give --window DURATION, or --window-rows NUMBER for windows of so many "
+            "records; or window = ... or window_rows = ... in [query] of the file."
+        )
+    for other in {name for kind, names in kinds.items() for name in names if kind not in chosen} & set(asked):
+        raise OptionError(f"{chosen[0]} does not take {other}; it takes {', '.join(kinds[chosen[0]])}.")
+    if "window" in asked:
+        return stream.window(asked["window"], slide=asked.get("slide"))
+    return stream.window_rows(asked["window_rows"], slide=asked.get("slide_rows"), ttl=asked.get("ttl"))
 
 
 def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:

@@ -104,7 +104,8 @@ class _Stages:
         reports = []
         for rows in self.tasks:
             worker = PaneWorker(self.definition, frontier)
-            worker.feed(prepare(self.definition.query, self.definition.keys, rows))
+            definition = self.definition
+            worker.feed(prepare(definition.query, definition.keys, rows, with_id=definition.needs_record_id))
             reports.append(worker.finish())
         report = PaneReport.merge(reports, frontier.guard)
         return report, together(report.suspects)
@@ -115,12 +116,13 @@ class _Stages:
         late = None if late is None else sorted_by_group(late)
         fresh = present([*move.partials, move.trusted])
         held = Kept(*(present([together(tables)]) for tables in (kept.panes, kept.buffer, kept.sealed, kept.revisions)))
+        held = replace(held, counters=present([together(kept.counters)]))
         sizes: Counter[int] = Counter()
         for table in present([*held.to_answer, late, *fresh]):
             sizes.update(rows_by_group(table))
         processing = processing_of(self.definition)
         reports = [
-            processing.run(move.before, move.after_us, _inputs(held, fresh, late, groups))
+            processing.run(move.before, move.after_us, replace(_inputs(held, fresh, late, groups), ending=move.ending))
             for groups in balanced_ranges(sizes, move.degree)
         ]
         report = WindowReport.merge(reports)
@@ -146,7 +148,12 @@ def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | No
         return Past(None if sealed is None else in_range(sealed, panes), share(held.revisions))
 
     return WindowInputs(
-        share(held.panes), share(held.buffer), [groups.slice_of(part) for part in fresh], share(present([late])), past
+        share(held.panes),
+        share(held.buffer),
+        [groups.slice_of(part) for part in fresh],
+        share(present([late])),
+        past,
+        share(held.counters),
     )
 
 

@@ -16,6 +16,9 @@ PANE: Final = "__sp_pane"
 ID: Final = "__sp_id"
 """A hash of the whole record: breaks ties the same way whatever order records come in."""
 
+COUNTER: Final = "__sp_counter"
+"""Which counter counts the records of a row's key, where windows are counted in records."""
+
 OTHERS: Final = "__sp_others"
 """Of a held record: how many trusted records came with it or after it."""
 

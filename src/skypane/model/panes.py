@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,13 +30,17 @@ class PaneRange(NamedTuple):
         return first < self.end and self.first <= last
 
 
+Border: TypeAlias = int | Int64Array
+"""A number of a window or pane: one for all keys, or one for each, by the number of its counter."""
+
+
 class Span(NamedTuple):
     """What one step closes: the windows ``first .. end - 1``, from the panes below ``sealed_before``."""
 
-    first: int
-    end: int
-    sealed_before: int
-    joined_before: int
+    first: Border
+    end: Border
+    sealed_before: Border
+    joined_before: Border
     """The panes below this number were sealed by earlier steps."""
 
 
@@ -45,6 +49,8 @@ class Panes(ABC):
 
     processing: ClassVar[str | None] = None
     """How records become answers, by name, where such windows need a way of their own."""
+    counted: ClassVar[bool] = False
+    """Whether windows are counted in records, so that no time says when one starts or ends."""
 
     @property
     @abstractmethod
@@ -101,6 +107,11 @@ class Panes(ABC):
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
         """The fingerprint that a checkpoint keeps."""
+
+    def tells_partial(self, ending: str | None) -> bool:
+        """Whether a step that the clock decided also tells of windows that it cannot close."""
+        del ending
+        return False
 
     @property
     def shape(self) -> tuple[int, int]:

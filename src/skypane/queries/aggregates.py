@@ -77,6 +77,10 @@ class Aggregates(Query):
         for index, output in enumerate(self.outputs):
             output.accumulator.check(schema.field(_input(index)).type, output.name)
 
+    def reads(self) -> Sequence[str]:
+        """The arguments of the functions."""
+        return tuple(self.expressions())
+
     def added_columns(self) -> Sequence[str]:
         """All of them."""
         return tuple(output.name for output in self.outputs)

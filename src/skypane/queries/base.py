@@ -75,6 +75,10 @@ class Query(ABC):
         """Whether it selects records."""
         return self.selection is not None
 
+    def reads(self) -> Sequence[str] | None:
+        """The columns that ``lift`` reads, if that is all; ``None`` where whole records are wanted."""
+        return None
+
     def added_columns(self) -> Sequence[str]:
         """The columns of the answer that the records do not have."""
         return ()

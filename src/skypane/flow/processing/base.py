@@ -13,6 +13,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.late.past import Past
 from skypane.flow.reports import WindowReport
 from skypane.lateness.progress import Progress
+from skypane.lateness.suspects import Ending
 from skypane.model.panes import PaneRange
 from skypane.tables.rows import sorted_by_group
 
@@ -31,6 +32,10 @@ class WindowInputs:
     """This step's late records, where they are judged."""
     past: Callable[[PaneRange], Past]
     """Looks up sealed panes; called only if there are records that need them."""
+    counters: pa.Table | None = None
+    """How many records each key has had, where they are counted."""
+    ending: Ending | None = None
+    """Of a step that the clock decided: what it ends."""
 
 
 class Processing(ABC):
@@ -67,6 +72,9 @@ class Processing(ABC):
     @abstractmethod
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """The schema of the answers to records of some schema."""
+
+    def check(self) -> None:  # noqa: B027 - most go with everything
+        """Raise :class:`~skypane.model.errors.OptionError` if the query cannot be processed like this."""
 
     def warm_up(self) -> None:  # noqa: B027 - there may be nothing to compile
         """Compile the kernels that it uses itself."""

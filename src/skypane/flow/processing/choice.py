@@ -8,9 +8,10 @@ from skypane.flow.definition import Definition
 from skypane.flow.processing.base import Processing
 from skypane.flow.processing.in_order import InOrder
 from skypane.flow.processing.out_of_order import OutOfOrder
+from skypane.flow.processing.ranked import Ranked
 from skypane.model.errors import OptionError
 
-PROCESSINGS: Final[dict[str, type[Processing]]] = {kind.name: kind for kind in (OutOfOrder, InOrder)}
+PROCESSINGS: Final[dict[str, type[Processing]]] = {kind.name: kind for kind in (OutOfOrder, InOrder, Ranked)}
 
 
 def processing_of(definition: Definition) -> Processing:
@@ -19,7 +20,8 @@ def processing_of(definition: Definition) -> Processing:
 
 
 def check_processing(definition: Definition) -> None:
-    """Refuse a processing that there is not."""
+    """Refuse a processing that there is not, or that the query does not go with."""
     asked = (OutOfOrder.name, InOrder.name)
     if definition.processing not in asked:
         raise OptionError(f"processing={definition.processing!r} must be {' or '.join(map(repr, asked))}.")
+    processing_of(definition).check()

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.model.columns import CHANGE
+from skypane.model.columns import CHANGE, COUNTER
 from skypane.model.groups import Groups, Int64Array
-from skypane.model.panes import Span
+from skypane.model.panes import Border, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import sort_by
 from skypane.tables.ranges import ramp
@@ -58,13 +58,23 @@ class Slide(ABC):
         return partials
 
     @abstractmethod
-    def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
+    def fire(self, panes: Grouped, span: Span, needed_from: Border) -> tuple[Iterator[Fired], pa.Table | None]:
         """Answer the windows of the span; also the rows that windows from ``needed_from`` on need, if any."""
 
     def changes(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
         """What enters and leaves with each window of the span, marked; only where :attr:`finds_changes`."""
         del panes, span
         raise TypeError(f"{type(self).__name__} does not find changes")
+
+
+def border_at(border: Border, rows: pa.Table) -> Border:
+    """The border for each of some rows, where keys have their own."""
+    return border if np.ndim(border) == 0 else np.asarray(border)[rows.column(COUNTER).to_numpy()]
+
+
+def span_at(span: Span, rows: pa.Table) -> Span:
+    """The span for each of some rows, where keys have their own."""
+    return Span(*(border_at(border, rows) for border in span))
 
 
 def cut(groups: Groups, rows_per_member: Int64Array) -> Iterator[range]:
@@ -81,7 +91,7 @@ def cut(groups: Groups, rows_per_member: Int64Array) -> Iterator[range]:
 def members_of(
     span: Span, first: Int64Array, last: Int64Array, key: Int64Array
 ) -> tuple[Int64Array, Int64Array, Groups]:
-    """Each item once for every window of the span from its first to its last, in the order of (window, key).
+    """Each item once for every window of its span from its first to its last, in the order of (window, key).
 
     The items, the window of each, and the groups of equal window and key.
     """
