@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from skypane.model.groups import BoolArray, Int64Array
+
+if TYPE_CHECKING:
+    from skypane.model.row_windows import RowWindows
 
 NO_PANE = -(2**62)
 """Older than any pane, and any window."""
@@ -49,8 +52,6 @@ class Panes(ABC):
 
     processing: ClassVar[str | None] = None
     """How records become answers, by name, where such windows need a way of their own."""
-    counted: ClassVar[bool] = False
-    """Whether windows are counted in records, so that no time says when one starts or ends."""
 
     @property
     @abstractmethod
@@ -107,6 +108,16 @@ class Panes(ABC):
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
         """The fingerprint that a checkpoint keeps."""
+
+    @property
+    def rows(self) -> RowWindows | None:
+        """How windows are counted in records, if they are: no time says then when one starts or ends."""
+        return None
+
+    @property
+    def counted(self) -> bool:
+        """Whether windows are counted in records."""
+        return self.rows is not None
 
     def tells_partial(self, ending: str | None) -> bool:
         """Whether a step that the clock decided also tells of windows that it cannot close."""

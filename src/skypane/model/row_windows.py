@@ -57,7 +57,6 @@ class RowWindows(Panes):
     """A key whose next record is more than this behind its last one begins anew; ``None``: never."""
 
     processing = "ranked"
-    counted = True
     panes_per_window = 1
     panes_per_slide = 1
     reach_us = _REACH_US
@@ -69,6 +68,11 @@ class RowWindows(Panes):
         size = whole_number(size, "window_rows")
         slide = size if slide is None else whole_number(slide, "slide")
         return cls(size, slide, None if ttl is None else parse_duration_us(ttl, "ttl"))
+
+    @property
+    def rows(self) -> RowWindows:
+        """Itself."""
+        return self
 
     @property
     def ranks(self) -> RankPanes:

@@ -13,14 +13,16 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.local.preparation import prepare
-from skypane.model.columns import PREFIX, WINDOW
+from skypane.model.columns import ID, PREFIX, WINDOW
 from skypane.model.groups import BoolArray
 from skypane.model.panes import Panes
 from skypane.queries.base import Query
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Answer = dict[tuple[Any, ...], list[str]]
-"""(keys..., window start us) -> the answer's rows as sorted text."""
+"""(keys..., window start us) -> the answer's rows as sorted text; with windows of records: start, end, first, last,
+partial."""
+Members = dict[tuple[Any, ...], list[dict[str, Any]]]
 
 
 def micros(when: datetime) -> int:
@@ -44,12 +46,18 @@ def size_and_slide_us(window: Panes) -> tuple[int, int]:
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """What the query's reference says about every window that has records."""
-    return answers_by_reference(definition, prepare(definition.query, definition.keys, accepted).to_pylist())
+    prepared = prepare(definition.query, definition.keys, accepted, with_id=definition.needs_record_id)
+    return answers_by_reference(definition, prepared.to_pylist())
 
 
 def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]]) -> Answer:
     """The same for records that have their internal columns."""
-    members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    members = _by_time(definition, rows) if definition.window.rows is None else _by_rank(definition, rows)
+    return {where: as_text(definition, definition.query.reference(group)) for where, group in members.items()}
+
+
+def _by_time(definition: Definition, rows: Iterable[dict[str, Any]]) -> Members:
+    members: Members = defaultdict(list)
     size, slide = size_and_slide_us(definition.window)
     for row in rows:
         time = micros(row[definition.time])
@@ -58,19 +66,47 @@ def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]])
             where = (*(row[k] for k in definition.keys), start)
             members[where].append(row)
             start -= slide
-    return {where: as_text(definition, definition.query.reference(group)) for where, group in members.items()}
+    return members
+
+
+def _by_rank(definition: Definition, rows: Iterable[dict[str, Any]]) -> Members:
+    """All windows that have a record: the stream is over, so those that are not complete are told, too."""
+    window = definition.window.rows
+    assert window is not None
+    lives: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (micros(row[definition.time]), row[ID])):
+        life = lives[tuple(row[k] for k in definition.keys)]
+        gap_us = micros(row[definition.time]) - micros(life[-1][-1][definition.time]) if life else None
+        if gap_us is None or (window.ttl_us is not None and gap_us > window.ttl_us):
+            life.append([])
+        life[-1].append(row)
+    members: Members = {}
+    for key, each in ((key, each) for key, own in lives.items() for each in own):
+        for first in range(0, len(each), window.slide):
+            inside = each[first : first + window.size]
+            times = (micros(row[definition.time]) for row in (inside[0], inside[-1]))
+            where = (*key, *times, first, first + len(inside) - 1, len(inside) < window.size)
+            members[where] = inside
+    return members
+
+
+def where_of(definition: Definition, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The key and the window of a result row."""
+    window, keys = row[WINDOW], (row[k] for k in definition.keys)
+    start, end = micros(window["start"]), micros(window["end"])
+    if definition.window.counted:
+        return (*keys, start, end, window["first"], window["last"], window["partial"])
+    assert end - start == size_and_slide_us(definition.window)[0]
+    return (*keys, start)
 
 
 def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:
     """The same form from result tables; a window that comes twice is an error."""
     answers: Answer = {}
-    size, _ = size_and_slide_us(definition.window)
     for table in tables:
         here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in table.to_pylist():
-            assert micros(row[WINDOW]["end"]) - micros(row[WINDOW]["start"]) == size
-            where = (*(row[k] for k in definition.keys), micros(row[WINDOW]["start"]))
-            here[where].append(row)
+            here[where_of(definition, row)].append(row)
         for where, group in here.items():
             assert where not in answers, f"window {where} was emitted twice"
             answers[where] = as_text(definition, group)

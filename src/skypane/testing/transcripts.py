@@ -19,7 +19,9 @@ Times are seconds since the epoch. A step gives the records that arrive in one b
 
 A step may say what the clock shows, e.g. ``now: 100``; without it, the records are old ones, long in the past. With a
 flush of ``auto``, or ``idle: true``, the clock closes windows. ``held: 2`` says how many records are held after a step.
-With ``allowed_lateness: 10 seconds`` the rows of the windows begin with their revision.
+With ``allowed_lateness: 10 seconds`` the rows of the windows begin with their revision. Windows of records, e.g.
+``window: {rows: 4, slide: 2}``, are told by their ranks and times: ``{window: [0, 3], times: [1, 9], rows: ...}``, and
+``partial: true`` if they are not complete.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ from skypane.lateness.policy import Lateness
 from skypane.lateness.suspects import Ending
 from skypane.local.engine import LONG_AFTER_US, Engine
 from skypane.model.durations import parse_duration_us
+from skypane.model.panes import Panes
+from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
@@ -134,8 +138,7 @@ def outcome_of(
     keys = transcript.definition.keys
     windows: dict[tuple[Any, ...], list[list[Any]]] = {}
     for row in (row for table in answers for row in table.to_pylist()):
-        window = row.pop("window")
-        where = (_seconds(window["start"]), _seconds(window["end"]), *(row[key] for key in keys))
+        where = (_window_of(row.pop("window")), *(row[key] for key in keys))
         windows.setdefault(where, []).append([_plain(v) for name, v in row.items() if name not in keys])
     own = transcript.schema.names
     texts = [
@@ -150,10 +153,9 @@ def outcome_of(
 def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
     schema = pa.schema([(column, _TYPES[kind]) for column, kind in body["schema"].items()])
     key = body.get("key", [])
-    window = body["window"]
     definition = Definition(
         _query(body["query"]),
-        WindowSpec.parse(window["size"], window.get("slide")),
+        _window(body["window"]),
         body.get("time", "ts"),
         (key,) if isinstance(key, str) else tuple(key),
         emit=emission(body.get("emit", "full")),
@@ -165,6 +167,12 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
     )
     steps = [_step(schema, step) for step in body["steps"]]
     return Transcript(name, definition, _policy(body.get("lateness", {"kslack": {}})), guard, schema, steps)
+
+
+def _window(body: Mapping[str, Any]) -> Panes:
+    if "rows" in body:
+        return RowWindows.parse(body["rows"], body.get("slide"), body.get("ttl"))
+    return WindowSpec.parse(body["size"], body.get("slide"))
 
 
 def _query(body: Mapping[str, Any]) -> Query:
@@ -193,7 +201,7 @@ def _step(schema: pa.Schema, body: Mapping[str, Any]) -> TranscriptStep:
         ]
         records = pa.Table.from_pylist(rows, schema)
     windows = [
-        _window_text((*map(float, w["window"]), *w.get("key", [])), [[_plain(v) for v in row] for row in w["rows"]])
+        _window_text((_told(w), *w.get("key", [])), [[_plain(v) for v in row] for row in w["rows"]])
         for w in body.get("windows", [])
     ]
     late, quarantined = (
@@ -216,9 +224,34 @@ def _ending(body: Mapping[str, Any]) -> Ending | None:
     return None if "flush" not in body else "auto" if body["flush"] == "auto" else "all"
 
 
+def _told(body: Mapping[str, Any]) -> str:
+    """What a story says of a window."""
+    if "times" not in body:
+        return _span_text(*body["window"])
+    return _rank_text(*body["window"], *body["times"], partial=body.get("partial", False))
+
+
+def _window_of(window: Mapping[str, Any]) -> str:
+    """The same of a window of results."""
+    times = _seconds(window["start"]), _seconds(window["end"])
+    return (
+        _rank_text(window["first"], window["last"], *times, partial=window["partial"])
+        if "first" in window
+        else (_span_text(*times))
+    )
+
+
+def _span_text(start: float, end: float) -> str:
+    return f"[{start:g}, {end:g})"
+
+
+def _rank_text(first: int, last: int, start: float, end: float, *, partial: bool) -> str:
+    return f"{first}..{last} of {start:g}..{end:g}{' partial' * partial}"
+
+
 def _window_text(where: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
-    start, end, *keys = where
-    return f"[{start:g}, {end:g}) {keys or ''} {sorted(map(repr, rows))}"
+    span, *keys = where
+    return f"{span} {keys or ''} {sorted(map(repr, rows))}"
 
 
 def _plain(value: Any) -> Any:

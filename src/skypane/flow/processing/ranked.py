@@ -22,7 +22,6 @@ from skypane.flow.windows.row_worker import RowWorker
 from skypane.lateness.progress import Progress
 from skypane.model.columns import GROUP, ID, PANE
 from skypane.model.errors import OptionError
-from skypane.model.row_windows import RowWindows
 from skypane.tables.rows import keep_rows, present, sorted_by_group
 
 
@@ -35,8 +34,8 @@ class Ranked(Processing):
 
     def __init__(self, definition: Definition) -> None:
         super().__init__(definition)
-        assert isinstance(definition.window, RowWindows)
-        self._window = definition.window
+        assert definition.window.rows is not None
+        self._window = definition.window.rows
 
     def check(self) -> None:
         """A record that comes late would shift all that came after it."""
