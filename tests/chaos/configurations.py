@@ -36,6 +36,8 @@ WINDOWS = (
     ("1500 milliseconds", "1 second"),
     ("8 seconds", "500 milliseconds"),
 )
+ROW_WINDOWS = ((4, None, None), (9, 2, "1 second"), (2, 5, None), (20, 1, None))
+"""Records of a window, records from one to the next, the time to live of a key."""
 assert POLICIES.keys() == _POLICIES.keys()
 
 
@@ -44,7 +46,8 @@ class Configuration:
     """One query and how it is run."""
 
     query: str
-    window: tuple[str, str | None]
+    window: tuple[str | int | None, ...]
+    """Size and slide; or of windows of records, from :data:`ROW_WINDOWS`."""
     keys: tuple[str, ...]
     policy: str
     emit: str
@@ -55,7 +58,11 @@ class Configuration:
 
     def build(self, df: Any) -> ContinuousQuery:
         """The query; the records may be anything until it is started."""
-        windowed = sp.stream(df, time="ts", key=list(self.keys) or None, partition=self.partition).window(*self.window)
+        stream: Any = sp.stream(df, time="ts", key=list(self.keys) or None, partition=self.partition)
+        if len(self.window) == 2:
+            windowed = stream.window(*self.window)
+        else:
+            windowed = stream.window_rows(*self.window[:2], ttl=self.window[2])
         asked: ContinuousQuery = getattr(windowed, self.query)(**QUERIES[self.query])
         policy = as_policy(self.policy, **_POLICIES[self.policy])
         return asked.lateness(policy, **self.lateness).parallel(**self.parallel)
@@ -97,7 +104,7 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     }
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
-        "window": rng.choice(WINDOWS),
+        "window": rng.choice(ROW_WINDOWS if rng.random() < 0.2 else WINDOWS),
         "keys": rng.choice([(), ("city",), ("city", "zone")]),
         "policy": rng.choice(list(_POLICIES)),
         "emit": rng.choice(list(EMISSIONS)),

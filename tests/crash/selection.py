@@ -42,10 +42,16 @@ AGGREGATE = Chain(
     ("parquet", "json", "discard"),
     files=8,
 )
-CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE)
+ROWS = Chain(
+    "rows",
+    Configuration("skyline", (9, 2, "1 second"), ("city",), "fixed_delay", "changes"),
+    files=6,
+)
+CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, ROWS)
 KILLS = {
     SKYLINE.name: ("step.begin", "panes.done", "results.staged", "late.published"),
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
+    ROWS.name: ("windows.done", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }
 """Where processes die, in this order; ``intent.logged`` is left to an idle stream."""
