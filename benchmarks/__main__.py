@@ -23,6 +23,7 @@ from benchmarks import (  # noqa: E402
     memory,
     overlap,
     pipeline,
+    rows,
     strategies,
     sustainable,
     traffic,
@@ -33,6 +34,7 @@ PURE: dict[str, ModuleType] = {"kernels": kernels, "traffic": traffic, "overlap"
 """Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
+    "rows": rows,
     "strategies": strategies,
     "sustainable": sustainable,
     "memory": memory,

@@ -33,6 +33,8 @@ SECTIONS: Final[Mapping[str, str]] = {
     "run": "how to run",
 }
 """The topics, each a section of the TOML file."""
+WINDOW_KINDS: Final[Mapping[str, tuple[str, ...]]] = {"window": ("slide",), "window_rows": ("slide_rows", "ttl")}
+"""The settings that say what windows are, one of which is needed, and what goes with each."""
 
 
 @dataclass(frozen=True)

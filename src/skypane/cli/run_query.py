@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import skypane as sp
 from skypane.api.by_name import as_policy
-from skypane.api.options import OPTIONS, SINKS
+from skypane.api.options import OPTIONS, SINKS, WINDOW_KINDS
 from skypane.api.run_options import RunOptions
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
@@ -78,16 +78,16 @@ def _query(spec: Spec) -> ContinuousQuery:
 
 def _windowed(asked: Mapping[str, Any], stream: Stream) -> Windowed:
     """Windows of time, or of records."""
-    kinds = {"window": ("slide",), "window_rows": ("slide_rows", "ttl")}
-    chosen = [name for name in kinds if name in asked]
+    chosen = [name for name in WINDOW_KINDS if name in asked]
     if len(chosen) != 1:
         what = "is missing" if not chosen else "is there twice"
         raise OptionError(
             f"window of the query {what}: give --window DURATION, or --window-rows NUMBER for windows of so many "
             "records; or window = ... or window_rows = ... in [query] of the file."
         )
-    for other in {name for kind, names in kinds.items() for name in names if kind not in chosen} & set(asked):
-        raise OptionError(f"{chosen[0]} does not take {other}; it takes {', '.join(kinds[chosen[0]])}.")
+    for other in sorted({name for kind, names in WINDOW_KINDS.items() for name in names if kind not in chosen}):
+        if other in asked:
+            raise OptionError(f"{chosen[0]} does not take {other}; it takes {', '.join(WINDOW_KINDS[chosen[0]])}.")
     if "window" in asked:
         return stream.window(asked["window"], slide=asked.get("slide"))
     return stream.window_rows(asked["window_rows"], slide=asked.get("slide_rows"), ttl=asked.get("ttl"))
