@@ -118,9 +118,9 @@ class RowWindows(Panes):
     def explain(self) -> str:
         """The panes of a window in words; ``str()`` is for the windows."""
         panes, rows = self.ranks.panes_per_window, self.ranks.pane_us
+        counted = f"counted once their time is sealed, {format_duration_us(GRAIN_US)} at a time"
         forgotten = "" if self.ttl_us is None else f"; a key is forgotten after {format_duration_us(self.ttl_us)}"
-        grain = format_duration_us(GRAIN_US)
-        return f"{panes} panes of {rows:,} records each, counted as time is sealed, every {grain}{forgotten}"
+        return f"{panes} panes of {rows:,} records each, {counted}{forgotten}"
 
     def describe(self) -> Mapping[str, object]:
         """Size, slide, and when keys are forgotten."""
