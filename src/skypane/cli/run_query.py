@@ -12,6 +12,7 @@ import skypane as sp
 from skypane.api.by_name import as_policy
 from skypane.api.options import OPTIONS, SINKS
 from skypane.api.run_options import RunOptions
+from skypane.cli.load_function import load_function
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
 from skypane.queries.base import find_column
@@ -31,6 +32,8 @@ _OF_TYPE: Mapping[str, tuple[str, ...]] = {
     "top_delta": ("delta", "minimize", "maximize"),
     "top_k": ("k", "score"),
     "aggregate": ("aggregate",),
+    "apply": ("function", "schema"),
+    "fold": ("function",),
 }
 """The settings of each type of query; those that are not lists are needed."""
 _OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
@@ -90,6 +93,8 @@ def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:
         "top_delta": lambda: windowed.top_delta(asked["delta"], **attributes),
         "top_k": lambda: windowed.top_k(asked["k"], score=asked["score"]),
         "aggregate": lambda: windowed.aggregate(**asked["aggregate"]),
+        "apply": lambda: windowed.apply(load_function(asked["function"]), asked["schema"]),
+        "fold": lambda: windowed.fold(load_function(asked["function"])),
     }
     return makers[kind]()
 

@@ -15,6 +15,7 @@ from skypane.flow.definition import Definition
 from skypane.local.preparation import prepare
 from skypane.model.columns import PREFIX, WINDOW
 from skypane.model.groups import BoolArray
+from skypane.model.window import Window
 from skypane.model.windows import WindowSpec
 from skypane.queries.base import Query
 
@@ -44,10 +45,13 @@ def time_window(definition: Definition) -> WindowSpec:
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """What the query's reference says about every window that has records."""
-    return answers_by_reference(definition, prepare(definition.query, definition.keys, accepted).to_pylist())
+    prepared = prepare(definition.query, definition.keys, accepted)
+    return answers_by_reference(definition, prepared.to_pylist(), prepared.schema)
 
 
-def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]]) -> Answer:
+def answers_by_reference(
+    definition: Definition, rows: Iterable[dict[str, Any]], schema: pa.Schema | None = None
+) -> Answer:
     """The same for records that have their internal columns."""
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     window = time_window(definition)
@@ -59,7 +63,12 @@ def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]])
             where = (*(row[k] for k in definition.keys), start)
             members[where].append(row)
             start -= slide
-    return {where: as_text(definition, definition.query.reference(group)) for where, group in members.items()}
+    answers = {}
+    for where, group in members.items():
+        own = dict(zip(definition.keys, where[:-1], strict=True))
+        at = Window(where[-1], where[-1] + size, definition.time_zone)
+        answers[where] = as_text(definition, definition.query.reference_of(group, own, at, schema))
+    return answers
 
 
 def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:

@@ -136,11 +136,11 @@ def accepted_in(definition: Definition, rows: pa.Table) -> PaneReport[pa.Table]:
 def lift_accepted(definition: Definition, rows: pa.Table) -> pa.Table:
     """One partial per key and pane; records between hopping windows are in none.
 
-    With ``processing="in_order"`` the records stay as they are: the window stage buffers them and lifts them later.
+    Records that are to be processed in order stay as they are: the window stage buffers them and lifts them later.
     """
     in_window = definition.window.in_some_window(rows.column(PANE).to_numpy())
     rows = rows if in_window.all() else keep_rows(rows, in_window)
-    return rows if definition.processing == "in_order" else lift_rows(definition, rows)
+    return rows if definition.buffers else lift_rows(definition, rows)
 
 
 def lift_rows(definition: Definition, rows: pa.Table) -> pa.Table:
@@ -157,7 +157,7 @@ def merge_partials(definition: Definition, parts: Sequence[pa.Table]) -> pa.Tabl
     table = parts[0]
     if len(parts) > 1:
         table = pa.concat_tables(parts)
-    if len(parts) > 1 and definition.processing != "in_order":
+    if len(parts) > 1 and not definition.buffers:
         order = sort_by(key_codes(table, definition.keys), table.column(PANE).to_numpy())
         table = combine(definition.query, table, order, definition.frame).table
     return sorted_by_group(table)

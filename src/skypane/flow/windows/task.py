@@ -40,7 +40,7 @@ def run_window_task(
 ) -> WindowReport[pa.Table, pa.Table]:
     """One step of the window stage: the punctuation moves from that of ``before`` to ``after_us``."""
     fresh, buffer = inputs.fresh, inputs.buffer
-    if definition.processing == "in_order":
+    if definition.buffers:
         released = release(definition, buffer, fresh, after_us)
         fresh, buffer = present([released.partials]), released.buffer
     late = inputs.late if inputs.late is not None and inputs.late.num_rows else None

@@ -45,6 +45,8 @@ class WindowJob:
     answer_schema: pa.Schema
     late: RowWriter | None
     """Where late records go once they are judged."""
+    failed: RowWriter | None
+    """Where windows go on which a function of the user's fails."""
     threads: int
     """How many threads a task may use: where there are fewer tasks than slots, those of the others."""
 
@@ -65,6 +67,7 @@ class WindowJob:
             "kept": kept,
             "answers": written(self.answers, [_conform(table, self.answer_schema) for table in report.answers]),
             "late": written(self.late, report.late),
+            "failed": written(self.failed, report.failed),
             "busy_us": ((time.perf_counter_ns() - started) // 1_000,),
         }
         return WindowReport(**{**vars(report), **files})
@@ -75,7 +78,7 @@ class WindowJob:
         late = [groups.slice_of(map_table(file.path)) for file in self.move.late]
         like = [*fresh, *late] if self.definition.query.selective else fresh
         schema = like[0].schema if like else None
-        in_order = self.definition.processing == "in_order"
+        in_order = self.definition.buffers
 
         def stored(parts: Sequence[StoredPart], *, as_now: bool) -> pa.Table | None:
             own = [part for part in parts if part.groups.overlaps(groups)]
