@@ -23,6 +23,14 @@ def bounds(records: pa.Table) -> dict[str, Any]:
     return {"first": numbers[0], "last": numbers[-1], "rows": len(numbers)}
 
 
+def picky(key: tuple[Any, ...], window: sp.Window, records: pa.Table) -> list[dict[str, Any]]:
+    """Fails for some windows, has nothing to say about others."""
+    if window.start_us // 500_000 % 5 == 3:
+        raise ValueError(f"not this one, {key}")
+    found = bounds(records)
+    return [] if found["rows"] % 4 == 0 else [{**found, "starts": window.start_us}]
+
+
 def every_other(key: tuple[Any, ...], window: sp.Window, records: pa.Table) -> list[dict[str, Any]]:
     """Any number of rows, also none, that depend on key and window."""
     numbers = records.column("n").to_pylist()
@@ -119,3 +127,30 @@ QUERIES: dict[str, Query] = {
     "moments": fold_query(MOMENTS),
     "extremes": fold_query(EXTREMES),
 }
+
+
+def few(records: pa.Table) -> list[dict[str, Any]]:
+    """Nothing where there are more than three records."""
+    return [bounds(records)] if records.num_rows <= 3 else []
+
+
+def _ordered_update(state: dict[str, Any], records: pa.Table) -> dict[str, Any]:
+    return {"numbers": state["numbers"] + records.column("n").to_pylist()}
+
+
+def _ordered_merge(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    return {"numbers": left["numbers"] + right["numbers"]}
+
+
+def _ordered_finish(state: dict[str, Any]) -> dict[str, Any]:
+    return {"first": state["numbers"][0], "last": state["numbers"][-1], "all": str(state["numbers"])}
+
+
+ORDERED = Fold(
+    {"numbers": []},
+    _ordered_update,
+    _ordered_merge,
+    _ordered_finish,
+    schema="first long, last long, all string",
+    state="numbers array<long>",
+)

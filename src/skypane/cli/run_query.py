@@ -12,10 +12,11 @@ import skypane as sp
 from skypane.api.by_name import as_policy
 from skypane.api.options import OPTIONS, SINKS
 from skypane.api.run_options import RunOptions
-from skypane.cli.load_function import load_function
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
 from skypane.queries.base import find_column
+from skypane.queries.functions.loading import load
+from skypane.spark.shipping import ship_by_value
 from skypane.spark.store.folders import local_path
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream as GeneratedStream
@@ -97,6 +98,13 @@ def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:
         "fold": lambda: windowed.fold(load_function(asked["function"])),
     }
     return makers[kind]()
+
+
+def load_function(name: str) -> Any:
+    """What ``module:name`` names; its module travels to the workers, which need not be able to import it."""
+    module, found = load(name)
+    ship_by_value(module)
+    return found
 
 
 def _run(spec: Spec) -> RunOptions:

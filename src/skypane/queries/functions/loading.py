@@ -1,18 +1,18 @@
-"""Load functions by name, ``module:name``, from the folder one is in or from what is installed."""
+"""Loading: what ``module:name`` names, from the folder one is in or from what is installed."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from skypane.model.errors import OptionError
-from skypane.spark.shipping import ship_by_value
 
 
-def load_function(name: str) -> Any:
-    """What ``module:name`` names; its module travels to the workers, which need not be able to import it."""
+def load(name: str) -> tuple[ModuleType, Any]:
+    """The module, and what is called so in it."""
     module_name, colon, path = name.partition(":")
     if not colon or not module_name or not path:
         raise OptionError(f"function={name!r} must be written module:name, e.g. spreads:spread for spreads.py.")
@@ -28,5 +28,4 @@ def load_function(name: str) -> Any:
         if not hasattr(found, part):
             raise OptionError(f"function={name!r}: {module_name} has no {part!r}.")
         found = getattr(found, part)
-    ship_by_value(module)
-    return found
+    return module, found
