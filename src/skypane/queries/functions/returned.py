@@ -74,13 +74,13 @@ def _check_names(names: Sequence[Any], schema: pa.Schema) -> None:
 
 
 def _array(values: Any, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    if hasattr(values, "to_arrow"):  # polars
+        values = values.to_arrow()
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufbM":
+        values = pa.array(values)
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return _cast(values, field)
     try:
-        if hasattr(values, "to_arrow"):  # polars
-            return _cast(values.to_arrow(), field)
-        if isinstance(values, np.ndarray) and values.dtype.kind in "iufbM":
-            return _cast(pa.array(values), field)
         return pa.array(values, field.type, from_pandas=hasattr(values, "to_numpy"))
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _wrong(field, error) from error
