@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -46,6 +46,8 @@ class StepOutput:
     quarantined: list[pa.Table]
     ledger: Ledger
     latencies: Latencies
+    failed: list[pa.Table] = field(default_factory=list)
+    """Windows on which a function of the user's failed, where they are set aside."""
 
 
 @dataclass(frozen=True)
@@ -153,5 +155,12 @@ def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | No
 def _output(stepped: Stepped[pa.Table, pa.Table]) -> tuple[EngineState, StepOutput]:
     quarantined = present([*stepped.panes.quarantined, stepped.refused])
     windows = stepped.windows
-    output = StepOutput(list(windows.answers), list(windows.late), list(quarantined), stepped.ledger, stepped.latencies)
+    output = StepOutput(
+        list(windows.answers),
+        list(windows.late),
+        list(quarantined),
+        stepped.ledger,
+        stepped.latencies,
+        list(windows.failed),
+    )
     return stepped.state, output

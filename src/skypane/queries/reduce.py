@@ -33,6 +33,8 @@ def _reduce(
         # Only what is compared is brought into order; payload columns are touched once, for the survivors.
         chosen = selection.select(take_rows(table.select(list(selection.inputs())), order.rows), order.groups)
         return Grouped(take_rows(table, order.rows[chosen]), order.groups.after_keeping(chosen))
+    if query.keeps_records:
+        return Grouped(take_rows(table, order.rows), order.groups)
     reduced = reduce(take_rows(table, order.rows), order.groups)
     return with_frame(reduced, take_rows(table.select(list(frame)), order.first_rows()))
 

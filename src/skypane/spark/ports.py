@@ -97,7 +97,7 @@ class SparkStages:
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
         in_driver = sum(rows.values()) + sum(file.rows for file in move.late) <= self.settings.inline_rows
         ranges = task_ranges(rows, move.degree, self.settings.window_scheduling)
-        late = self.outputs.late
+        late, failed = self.outputs.late, self.outputs.failed
         job = WindowJob(
             definition=self.definition,
             step=self.step,
@@ -108,6 +108,7 @@ class SparkStages:
             answers=self.outputs.results.sink.writer(self.scratch),
             answer_schema=self.outputs.results.schema,
             late=None if late is None else late.sink.writer(self.scratch),
+            failed=None if failed is None else failed.sink.writer(self.scratch),
             threads=self._threads(len(ranges), in_driver=in_driver),
         )
         report = run_window_job(job, self.spark, in_driver=in_driver)
