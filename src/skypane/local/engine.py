@@ -25,11 +25,16 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
 from skypane.local.preparation import prepare
 from skypane.model.ledger import Ledger
-from skypane.model.panes import PaneRange
+from skypane.model.panes import PaneRange, range_of_all
 from skypane.scheduling.batch_plan import BatchPlan
 from skypane.scheduling.degrees import Degrees, FixedDegrees
-from skypane.scheduling.ranges import GroupRange, balanced_ranges
-from skypane.tables.rows import present, rows_by_group, sorted_by_group, together
+from skypane.scheduling.partitioning import (
+    Cutting,
+    Partitioning,
+    WindowShare,
+    window_shares,
+)
+from skypane.tables.rows import panes_in, present, rows_by_group, sorted_by_group, together
 
 EngineState = StepState[pa.Table]
 
@@ -46,6 +51,8 @@ class StepOutput:
     quarantined: list[pa.Table]
     ledger: Ledger
     latencies: Latencies
+    replication: float | None
+    """How many window-stage tasks read a row, on average."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,8 @@ class Engine:
     policy: Lateness
     guard: FutureGuard
     sources: SourcePartitions | None = None
+    partitioning: Partitioning = "batch"
+    """How the windows of a key are dealt out where there are more tasks than keys."""
 
     def start(self) -> EngineState:
         """Before the first record."""
@@ -66,14 +75,14 @@ class Engine:
     ) -> tuple[EngineState, StepOutput]:
         """One batch, cut at ``now_us``: a table for each pane-stage task; ``degree`` window-stage tasks."""
         flow = self._flow(degree)
-        return _output(path.step(flow, state, _Stages(flow.definition, tasks), now_us))
+        return _output(path.step(flow, state, _Stages(flow.definition, self.partitioning, tasks), now_us))
 
     def flush(
         self, state: EngineState, degree: int = 1, now_us: int = LONG_AFTER_US, ending: Ending = "all"
     ) -> tuple[EngineState, StepOutput]:
         """Close and emit every window that is still open, or those that have ended by the clock."""
         flow = self._flow(degree)
-        return _output(path.finish(flow, state, _Stages(flow.definition), ending, now_us))
+        return _output(path.finish(flow, state, _Stages(flow.definition, self.partitioning), ending, now_us))
 
     def _flow(self, degree: int) -> Flow:
         degrees = FixedDegrees(Degrees(windows=degree))
@@ -90,6 +99,7 @@ class _Stages:
     """The ports: every task is a call."""
 
     definition: Definition
+    partitioning: Partitioning
     tasks: Sequence[pa.Table] = ()
 
     def held(self, kept: Kept[pa.Table]) -> pa.Table | None:
@@ -118,14 +128,23 @@ class _Stages:
         sizes: Counter[int] = Counter()
         for table in present([*held.to_answer, late, *fresh]):
             sizes.update(rows_by_group(table))
-        processing = processing_of(self.definition)
-        reports = [
-            processing.run(move.before, move.after_us, _inputs(held, fresh, late, groups))
-            for groups in balanced_ranges(sizes, move.degree)
-        ]
-        report = WindowReport.merge(reports)
+        cutting = self._cutting(move, present([*held.to_answer, *fresh]), late)
+        shares = window_shares(sizes, move.degree, "ranges", cutting)
+        report = WindowReport.merge([self._task(move, _inputs(held, fresh, late, share)) for share in shares])
         remembered = self._remembered(held, report.kept, move.after_us)
         return replace(report, kept=replace(remembered, held=present([move.held])))
+
+    def _cutting(self, move: Move[pa.Table], rows: Sequence[pa.Table], late: pa.Table | None) -> Cutting | None:
+        """How windows may be cut: where the rows are is known exactly."""
+        filled = range_of_all(panes_in(table) for table in rows)
+        if move.after_us is None or filled is None:
+            return None
+        span = self.definition.window.span(move.before.punctuation_us, move.after_us)
+        return processing_of(self.definition).cutting(span, filled, self.partitioning, late=late is not None)
+
+    def _task(self, move: Move[pa.Table], inputs: WindowInputs) -> WindowReport[pa.Table, pa.Table]:
+        report = processing_of(self.definition).run(move.before, move.after_us, inputs)
+        return replace(report, rows_read=inputs.rows_read, rows_owned=inputs.rows_owned)
 
     def _remembered(self, before: Kept[pa.Table], new: Kept[pa.Table], after_us: int | None) -> Kept[pa.Table]:
         """The new state with the whole past, as far as it is needed."""
@@ -135,23 +154,29 @@ class _Stages:
         return replace(new, sealed=present([sealed]), revisions=present([log]))
 
 
-def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | None, groups: GroupRange) -> WindowInputs:
+def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | None, share: WindowShare) -> WindowInputs:
     """One task's share of everything."""
 
-    def share(tables: Sequence[pa.Table]) -> pa.Table | None:
-        return together(groups.slice_of(table) for table in tables)
+    def own(tables: Sequence[pa.Table]) -> pa.Table | None:
+        return together(share.groups.slice_of(table) for table in tables)
 
     def past(panes: PaneRange) -> Past:
-        sealed = share(held.sealed)
-        return Past(None if sealed is None else in_range(sealed, panes), share(held.revisions))
+        sealed = own(held.sealed)
+        return Past(None if sealed is None else in_range(sealed, panes), own(held.revisions))
 
-    return WindowInputs(
-        share(held.panes), share(held.buffer), [groups.slice_of(part) for part in fresh], share(present([late])), past
-    )
+    panes, buffer = (together(share.read(table) for table in tables) for tables in (held.panes, held.buffer))
+    judged = own(present([late])) if share.first_of_groups else None
+    return WindowInputs(panes, buffer, [share.read(part) for part in fresh], judged, past, share)
 
 
 def _output(stepped: Stepped[pa.Table, pa.Table]) -> tuple[EngineState, StepOutput]:
     quarantined = present([*stepped.panes.quarantined, stepped.refused])
     windows = stepped.windows
-    output = StepOutput(list(windows.answers), list(windows.late), list(quarantined), stepped.ledger, stepped.latencies)
-    return stepped.state, output
+    return stepped.state, StepOutput(
+        list(windows.answers),
+        list(windows.late),
+        list(quarantined),
+        stepped.ledger,
+        stepped.latencies,
+        windows.replication,
+    )

@@ -20,6 +20,7 @@ from skypane.flow.late.past import Past
 from skypane.flow.late.revisions import revise
 from skypane.flow.panes.admission import describe_late, teaches
 from skypane.flow.reports import LAST_WINDOWS, WindowReport
+from skypane.flow.windows.firing import fire
 from skypane.flow.windows.merge import merge_panes
 from skypane.flow.windows.slide.base import Fired
 from skypane.flow.windows.slide.choice import slide_for
@@ -29,6 +30,7 @@ from skypane.model.columns import GROUP, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.reduce import lift, with_frame
+from skypane.scheduling.partitioning import EVERYTHING, WindowShare
 from skypane.tables.grouping import Order, key_codes, sort_by
 from skypane.tables.rows import present, sorted_by_group, together
 
@@ -50,10 +52,12 @@ class WindowWorker:
         past: Past | None = None,
         late: pa.Table | None = None,
         waiting: pa.Table | None = None,
+        share: WindowShare = EVERYTHING,
     ) -> WindowReport[pa.Table, pa.Table]:
         """Take in the step's partials, move the punctuation on from that of ``before``, judge late records.
 
         ``waiting`` are records of open panes that are not among the partials, because they are processed in order.
+        ``share`` says which of the windows this task answers, where it is not alone.
         """
         past = past or Past()
         parts = [self._slide.enrich(part) for part in (state, *partials) if part is not None and part.num_rows]
@@ -65,10 +69,10 @@ class WindowWorker:
         if after_us is None:
             return self._with_state(report, panes.table)
         span = self._definition.window.span(before.punctuation_us, after_us)
-        fired, kept = self._definition.emit.fire(self._definition, self._slide, panes, span)
-        report = self._with_state(self._answered(report, list(fired)), kept)
-        amended = self._amended(partials, span)
-        sealed = self._newly_sealed(panes.table, amended, span)
+        fired, kept = fire(self._definition, self._slide, panes, span, share)
+        report = self._with_state(self._answered(report, fired), kept)
+        amended = self._amended(partials, span) if share.first_of_groups else None
+        sealed = self._newly_sealed(share.owned(panes.table), amended, span)
         report = replace(report, kept=replace(report.kept, sealed=present([sealed])))
         return report if amended is None else self._revised(report, amended, past, span)
 

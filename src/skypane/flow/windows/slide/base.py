@@ -50,6 +50,21 @@ class Slide(ABC):
         """Whether it knows what enters and leaves without comparing whole answers, see :meth:`changes`."""
         return False
 
+    @property
+    def answers_apart(self) -> bool:
+        """Whether some windows of a step can be answered by one task, and others by another."""
+        return True
+
+    @property
+    def needs_all_panes(self) -> bool:
+        """Whether each of them must see all panes all the same."""
+        return False
+
+    def visits(self, windows: int) -> int:
+        """How often it looks at a row, about, if a step closes so many windows."""
+        del windows
+        return 1
+
     def warm_up(self) -> None:  # noqa: B027 - a strategy may have nothing of its own to compile
         """Compile the kernels that the strategy itself uses."""
 
