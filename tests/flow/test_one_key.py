@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -91,3 +92,18 @@ def test_every_step_does_what_one_task_would_have_done(
     if chosen["lateness"] == 0:
         answers = actual_answers(definition, [table for output in outputs for table in output.answers])
         assert answers == expected_answers(definition, accepted_of(rows, outputs))
+
+
+@pytest.mark.parametrize(
+    ("partitioning", "degree", "replication"),
+    [("batch", 1, 1.0), ("batch", 2, 46 / 37), ("window", 2, 71 / 37), ("window", 4, 136 / 37), ("pane", 4, 64 / 37)],
+)
+def test_replication_is_how_many_tasks_read_a_row(partitioning: Partitioning, degree: int, replication: float) -> None:
+    """37 records, one a second, in 35 windows of 10 s every second; the last two are in none of them."""
+    rows = [{"ts": second * 1_000_000, "key": "x", "n": second, "a": 1.0, "b": 1} for second in range(37)]
+    definition = Definition(
+        Aggregates.of({"rows": "count"}), WindowSpec(10_000_000, 1_000_000), "ts", sliding="recompute"
+    )
+    engine = Engine(definition, POLICY, GUARD, None, partitioning)
+    _, output = engine.step(engine.start(), [pa.Table.from_pylist(rows, SCHEMA)], degree)
+    assert output.replication == replication

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from skypane.lateness.partitions import SourcePartitions
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
+from skypane.local.delivery import Delivery, StepDelivery
 from skypane.local.preparation import prepare
 from skypane.model.ledger import Ledger
 from skypane.model.panes import PaneRange, range_of_all
@@ -71,18 +72,34 @@ class Engine:
         return self._flow(1).start()
 
     def step(
-        self, state: EngineState, tasks: Sequence[pa.Table], degree: int = 1, now_us: int = LONG_AFTER_US
+        self,
+        state: EngineState,
+        tasks: Sequence[pa.Table],
+        degree: int = 1,
+        now_us: int = LONG_AFTER_US,
+        delivery: Delivery | None = None,
     ) -> tuple[EngineState, StepOutput]:
-        """One batch, cut at ``now_us``: a table for each pane-stage task; ``degree`` window-stage tasks."""
+        """One batch, cut at ``now_us``: a table for each pane-stage task; ``degree`` window-stage tasks.
+
+        With a ``delivery``, answers are handed on as the window-stage tasks finish.
+        """
         flow = self._flow(degree)
-        return _output(path.step(flow, state, _Stages(flow.definition, self.partitioning, tasks), now_us))
+        return _output(path.step(flow, state, self._stages(flow, delivery, tasks), now_us))
 
     def flush(
-        self, state: EngineState, degree: int = 1, now_us: int = LONG_AFTER_US, ending: Ending = "all"
+        self,
+        state: EngineState,
+        degree: int = 1,
+        now_us: int = LONG_AFTER_US,
+        ending: Ending = "all",
+        delivery: Delivery | None = None,
     ) -> tuple[EngineState, StepOutput]:
         """Close and emit every window that is still open, or those that have ended by the clock."""
         flow = self._flow(degree)
-        return _output(path.finish(flow, state, _Stages(flow.definition, self.partitioning), ending, now_us))
+        return _output(path.finish(flow, state, self._stages(flow, delivery), ending, now_us))
+
+    def _stages(self, flow: Flow, delivery: Delivery | None, tasks: Sequence[pa.Table] = ()) -> _Stages:
+        return _Stages(flow.definition, self.partitioning, delivery, tasks)
 
     def _flow(self, degree: int) -> Flow:
         degrees = FixedDegrees(Degrees(windows=degree))
@@ -100,6 +117,7 @@ class _Stages:
 
     definition: Definition
     partitioning: Partitioning
+    delivery: Delivery | None = None
     tasks: Sequence[pa.Table] = ()
 
     def held(self, kept: Kept[pa.Table]) -> pa.Table | None:
@@ -128,9 +146,9 @@ class _Stages:
         sizes: Counter[int] = Counter()
         for table in present([*held.to_answer, late, *fresh]):
             sizes.update(rows_by_group(table))
-        cutting = self._cutting(move, present([*held.to_answer, *fresh]), late)
-        shares = window_shares(sizes, move.degree, "ranges", cutting)
-        report = WindowReport.merge([self._task(move, _inputs(held, fresh, late, share)) for share in shares])
+        rows = present([*held.to_answer, *fresh])
+        shares = window_shares(sizes, move.degree, "ranges", self._cutting(move, rows, late))
+        report = WindowReport.merge(self._tasks(move, shares, rows, lambda share: _inputs(held, fresh, late, share)))
         remembered = self._remembered(held, report.kept, move.after_us)
         return replace(report, kept=replace(remembered, held=present([move.held])))
 
@@ -142,9 +160,26 @@ class _Stages:
         span = self.definition.window.span(move.before.punctuation_us, move.after_us)
         return processing_of(self.definition).cutting(span, filled, self.partitioning, late=late is not None)
 
-    def _task(self, move: Move[pa.Table], inputs: WindowInputs) -> WindowReport[pa.Table, pa.Table]:
-        report = processing_of(self.definition).run(move.before, move.after_us, inputs)
-        return replace(report, rows_read=inputs.rows_read, rows_owned=inputs.rows_owned)
+    def _tasks(
+        self,
+        move: Move[pa.Table],
+        shares: Sequence[WindowShare],
+        rows: Sequence[pa.Table],
+        inputs_of: Callable[[WindowShare], WindowInputs],
+    ) -> list[WindowReport[pa.Table, pa.Table]]:
+        """One after the other; with a delivery, what each has answered is handed on before the next begins."""
+        handing = None
+        if self.delivery is not None and move.after_us is not None:
+            span = self.definition.window.span(move.before.punctuation_us, move.after_us)
+            handing = StepDelivery(self.definition, self.delivery, span, rows)
+        reports = []
+        for share in shares:
+            inputs = inputs_of(share)
+            report = processing_of(self.definition).run(move.before, move.after_us, inputs)
+            reports.append(replace(report, rows_read=inputs.rows_read, rows_owned=inputs.rows_owned))
+            if handing is not None:
+                handing.finished(share, report.answers)
+        return reports
 
     def _remembered(self, before: Kept[pa.Table], new: Kept[pa.Table], after_us: int | None) -> Kept[pa.Table]:
         """The new state with the whole past, as far as it is needed."""

@@ -1,4 +1,4 @@
-"""KOrdered: window results leave with bounded disorder - whatever leaves more than k places after x is not older than x.
+"""KOrdered: window results leave with bounded disorder: what leaves more than k places after x is not older than x.
 
 With k = 0 they leave in order. A window is *overtaken* when a newer one leaves before it; the first time that happens,
 at place p, it must leave by place p + k. So a result may go only if afterwards all windows that were overtaken and are
@@ -9,6 +9,7 @@ will come. A sequence that comes k-ordered leaves as it comes.
 from __future__ import annotations
 
 from collections import deque
+from itertools import takewhile
 from typing import Generic, TypeVar
 
 from skypane.model.errors import OptionError
@@ -56,14 +57,8 @@ class KOrdered(Generic[T]):
 
     def _may_go_late(self, window: int) -> bool:
         """Whether those overtaken before it still fit if it takes this place."""
-        older = 0
-        for late, deadline in self._late:
-            if late == window:
-                return True
-            older += 1
-            if self._place + older > deadline:
-                return False
-        return False
+        older = takewhile(lambda entry: entry[0] != window, self._late)
+        return all(self._place + 1 + index <= deadline for index, (_, deadline) in enumerate(older))
 
     def _may_overtake(self, window: int) -> bool:
         """Whether all that are missing still fit, those that it overtakes included."""
