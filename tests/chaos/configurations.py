@@ -14,6 +14,7 @@ from skypane.api.stream import ContinuousQuery
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.model.errors import OptionError
 from skypane.scheduling.pane_strategies import SPLITTINGS
+from skypane.scheduling.partitioning import PARTITIONINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from tests.functions import samples
 
@@ -99,6 +100,8 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         "window_scheduling": rng.choice(["ranges", *WINDOW_SCHEDULINGS]),
         "sliding": rng.choice(["auto", "auto", "tiles", "recompute"]),
         "processing": rng.choice(["out_of_order", "out_of_order", "in_order"]),
+        "partitioning": rng.choice(PARTITIONINGS),
+        "cut_rows": rng.choice([0, 0, 1_000_000]),
     }
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
