@@ -14,8 +14,9 @@ from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
 from skypane.api.waiting import Waiting
 from skypane.flow.definition import Definition
+from skypane.flow.processing.choice import check_processing
 from skypane.flow.windows.emit.base import Emission
-from skypane.flow.windows.slide.choice import check_lateness, check_slide
+from skypane.flow.windows.slide.choice import check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
@@ -257,7 +258,8 @@ class ContinuousQuery:
             processing=self.parallelism.processing,
         )
         check_slide(definition)
-        check_lateness(definition)
+        check_processing(definition)
+        definition.emit.check(definition)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
         return definition, _launch_options(run, punctuator, self.parallelism.settings(slots))
 

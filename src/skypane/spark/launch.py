@@ -15,9 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.flow.definition import Definition
 from skypane.flow.late.reach import warm_reach
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
+from skypane.flow.processing.choice import processing_of
 from skypane.flow.step import Flow
-from skypane.flow.windows.slide.choice import slide_for
-from skypane.flow.windows.worker import WindowWorker
 from skypane.model.columns import GROUP, ID, PREFIX
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
@@ -71,7 +70,7 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     prepared, records, definition = checked.prepared, checked.records, checked.definition
     check_workers(df.sparkSession)
     definition.query.warm_up()
-    slide_for(definition).warm_up()
+    processing_of(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:
         warm_reach()
 
@@ -133,7 +132,7 @@ def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema,
     """Each sink with the schema of its rows."""
     quarantined = records.append(pa.field(REASON, pa.string()))
     return Outputs(
-        Output("results", options.sink, WindowWorker(definition).result_schema(prepared)),
+        Output("results", options.sink, processing_of(definition).result_schema(prepared)),
         Output("late", options.late, _late_schema(definition, records)) if options.late else None,
         Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
     )
