@@ -115,7 +115,8 @@ def compare(ours: Path, theirs: Path) -> int:
 def answers(folder: Path) -> pa.Table:
     """The rows of a sink: key, start of the window, count and maximum."""
     table = pads.dataset(folder, format="parquet", exclude_invalid_files=True, ignore_prefixes=["_", "."]).to_table()
-    start = pc.struct_field(table["window"], "start").cast(pa.int64())
+    # Spark writes times of nanoseconds.
+    start = pc.struct_field(table["window"], "start").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     return pa.table({"key": table["key"], "start": start, "n": table["n"], "hi": table["hi"]})
 
 
