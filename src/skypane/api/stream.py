@@ -104,8 +104,11 @@ class Windowed:
         return self.query(TopK(k, score))
 
     def aggregate(self, /, **outputs: str) -> ContinuousQuery:
-        """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression."""
-        return self.query(Aggregates.of(outputs))
+        """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression.
+
+        Functions have the names of Spark SQL: docs/aggregates.md.
+        """
+        return self.query(Aggregates.of(outputs, self.source.time))
 
     def apply(self, function: Callable[..., Any], schema: SchemaLike) -> ContinuousQuery:
         """The rows that a function of yours returns for each window.

@@ -32,7 +32,7 @@ from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.reduce import lift
 from skypane.scheduling.partitioning import EVERYTHING, WindowShare
-from skypane.tables.grouping import Order, key_codes, sort_by
+from skypane.tables.grouping import Order, count_runs
 from skypane.tables.rows import present, sorted_by_group, together
 
 
@@ -190,15 +190,17 @@ class WindowWorker:
         return self._result(Fired(none, answer, marks)).schema
 
     def _count_panes(self, state: pa.Table) -> int:
-        return len(sort_by(key_codes(state, self._definition.keys), state.column(PANE).to_numpy()).groups)
+        """Of a state whose rows are in the order of key and pane."""
+        return count_runs(state, [*self._definition.keys, PANE])
 
     def _last_windows(self, fired: Sequence[Fired]) -> tuple[tuple[int, int], ...]:
         rows_by_end: Counter[int] = Counter()
         for window_ids, answer, _ in fired:
             newest = window_ids > window_ids[-1] - LAST_WINDOWS
-            ends = self._definition.window.window_end_us(window_ids[newest]).tolist()
-            for end_us, rows in zip(ends, answer.groups.sizes[newest].tolist(), strict=True):
-                rows_by_end[end_us] += rows
+            numbers, which = np.unique(window_ids[newest], return_inverse=True)
+            rows = np.bincount(which, answer.groups.sizes[newest]).astype(np.int64)
+            ends = self._definition.window.window_end_us(numbers)
+            rows_by_end.update(dict(zip(ends.tolist(), rows.tolist(), strict=True)))
         return tuple(sorted(rows_by_end.items())[-LAST_WINDOWS:])
 
     def _result(self, fired: Fired, revisions: Int64Array | None = None) -> pa.Table:
