@@ -1,4 +1,4 @@
-"""Keys with many rows slide by index: the same answers, and it is the index that gives them."""
+"""Skylines of many rows: keys with many rows slide by index, and late records correct what they should."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.testing.oracle import actual_answers, expected_answers
-from tests.flow.test_lateness_properties import accepted_of, run
+from tests.flow.test_lateness_properties import accepted_of, last_revisions, run
 
 PREFERENCES = Preferences(("a",), ("b",))
 
@@ -50,3 +50,15 @@ def test_large_keys_answer_by_index_what_the_oracle_says(
         assert by_index.call_count >= 4
         answers = actual_answers(definition, [table for output in outputs for table in output.answers])
         assert answers == expected_answers(definition, accepted_of(rows, outputs))
+
+
+@pytest.mark.parametrize("big_key_rows", [2, critical.BIG_KEY_ROWS])
+@pytest.mark.parametrize("query", [Skyline(PREFERENCES), TopDelta(3, PREFERENCES)], ids=lambda query: query.kind)
+def test_late_records_correct_large_skylines(query: Query, big_key_rows: int) -> None:
+    definition = Definition(query, WindowSpec(1_000_000, 200_000), "ts", ("key",), allowed_lateness_us=1_500_000)
+    for seed in range(4):
+        rows = large_skylines(seed)
+        with patch.object(critical, "BIG_KEY_ROWS", big_key_rows):
+            outputs = run(definition, rows, [10, 25, 26, 44], degree=2)
+        assert any(row["revision"] for output in outputs for table in output.answers for row in table.to_pylist())
+        assert last_revisions(definition, outputs) == expected_answers(definition, accepted_of(rows, outputs))
