@@ -22,6 +22,7 @@ from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
+from skypane.model.panes import Panes
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
@@ -81,7 +82,7 @@ class Windowed:
     """Records and windows; say next what to ask of each window."""
 
     source: Stream
-    spec: WindowSpec
+    spec: Panes
 
     def skyline(self, *, minimize: Sequence[str] | str = (), maximize: Sequence[str] | str = ()) -> ContinuousQuery:
         """The records of each window that no other record of the window dominates."""
@@ -114,7 +115,7 @@ class ContinuousQuery:
     """
 
     source: Stream
-    spec: WindowSpec
+    spec: Panes
     question: Query
     waiting: Waiting = field(default_factory=Waiting)
     parallelism: Parallelism = field(default_factory=Parallelism)
