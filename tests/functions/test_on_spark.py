@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.api.stream import ContinuousQuery, Windowed
+from skypane.flow.processing.choice import processing_of
 from skypane.testing.oracle import actual_answers, as_text, micros
 from tests.functions import samples
 from tests.spark_support.streams import (
@@ -76,7 +77,7 @@ def test_an_ordered_fold_continues_from_its_checkpoint(
         last = number == len(batches) - 1
         run_to_end(query(), outputs, checkpoint=tmp_path / "checkpoint", flush=last)
     definition = definition_of(query())
-    assert definition.buffers
+    assert processing_of(definition).buffers
     assert actual_answers(definition, outputs.results.tables) == expected(spark, definition, accepted(batches, outputs))
 
 

@@ -14,14 +14,16 @@ from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
 from skypane.api.waiting import Waiting
 from skypane.flow.definition import Definition
+from skypane.flow.processing.choice import check_processing
 from skypane.flow.windows.emit.base import Emission
-from skypane.flow.windows.slide.choice import check_lateness, check_slide
+from skypane.flow.windows.slide.choice import check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.ddl import SchemaLike
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
+from skypane.model.panes import Panes
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.apply import Apply
@@ -85,7 +87,7 @@ class Windowed:
     """Records and windows; say next what to ask of each window."""
 
     source: Stream
-    spec: WindowSpec
+    spec: Panes
 
     def skyline(self, *, minimize: Sequence[str] | str = (), maximize: Sequence[str] | str = ()) -> ContinuousQuery:
         """The records of each window that no other record of the window dominates."""
@@ -153,7 +155,7 @@ class ContinuousQuery:
     """
 
     source: Stream
-    spec: WindowSpec
+    spec: Panes
     question: Query
     waiting: Waiting = field(default_factory=Waiting)
     parallelism: Parallelism = field(default_factory=Parallelism)
@@ -313,7 +315,8 @@ class ContinuousQuery:
         if run.failed is not None and not self.question.runs_functions:
             raise OptionError(f"failed= is for apply and fold, which call functions, not for {self.question.kind}.")
         check_slide(definition)
-        check_lateness(definition)
+        check_processing(definition)
+        definition.emit.check(definition)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
         return definition, _launch_options(run, punctuator, self.parallelism.settings(slots))
 

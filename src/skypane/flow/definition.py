@@ -52,11 +52,6 @@ class Definition:
         object.__setattr__(self, "query", self.query.placed(placement))
 
     @property
-    def buffers(self) -> bool:
-        """Whether records wait until their pane is sealed: by choice, or since the query needs them in order."""
-        return self.processing == "in_order" or self.query.in_order
-
-    @property
     def added_columns(self) -> tuple[str, ...]:
         """The columns that the result has beside keys and answers."""
         return (WINDOW, *((REVISION,) if self.allowed_lateness_us else ()), *self.emit.columns())

@@ -14,9 +14,10 @@ from skypane.flow.late.past import Past, forget_panes, forget_revisions, in_rang
 from skypane.flow.latency import Latencies
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.worker import PaneWorker
+from skypane.flow.processing.base import WindowInputs
+from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, PaneReport, WindowReport
 from skypane.flow.step import Flow, Move, Stepped, StepState
-from skypane.flow.windows.task import WindowInputs, run_window_task
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
 from skypane.lateness.policy import Lateness
@@ -119,8 +120,9 @@ class _Stages:
         sizes: Counter[int] = Counter()
         for table in present([*held.to_answer, late, *fresh]):
             sizes.update(rows_by_group(table))
+        processing = processing_of(self.definition)
         reports = [
-            run_window_task(self.definition, move.before, move.after_us, _inputs(held, fresh, late, groups))
+            processing.run(move.before, move.after_us, _inputs(held, fresh, late, groups))
             for groups in balanced_ranges(sizes, move.degree)
         ]
         report = WindowReport.merge(reports)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,9 @@ class Span(NamedTuple):
 
 class Panes(ABC):
     """The panes of one continuous query."""
+
+    processing: ClassVar[str | None] = None
+    """How records become answers, by name, where such windows need a way of their own."""
 
     @property
     @abstractmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skypane.flow.definition import Definition
+from skypane.flow.processing.choice import processing_of
 from skypane.model.durations import format_duration_us
 from skypane.spark.options import LaunchOptions
 
@@ -22,8 +23,6 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
     wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
     settings = options.settings
     inline = f"{settings.inline_rows:,}"
-    keeps = "hands records over, to be buffered" if definition.buffers else "keeps one partial per key and pane"
-    keeps = "keeps records as they are" if definition.query.keeps_records else keeps
     lines = [
         f"query         {definition.query.kind}: {definition.query.explain()}",
         f"windows       {window}, by {definition.time}; {window.explain()}",
@@ -32,7 +31,7 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"times         {guard.describe()}",
         *_explain_lateness(definition, options),
         f"pace          {_pace(options)}",
-        f"pane stage    {settings.pane_tasks}; {keeps}",
+        f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
         f"window stage  up to {settings.most_window_tasks} tasks by key group; in the driver below {inline} rows",
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",

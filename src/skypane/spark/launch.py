@@ -15,11 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.flow.definition import Definition
 from skypane.flow.late.reach import warm_reach
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
+from skypane.flow.processing.choice import processing_of
 from skypane.flow.step import Flow
 from skypane.flow.windows.lowering import FAILED
-from skypane.flow.windows.slide.choice import slide_for
-from skypane.flow.windows.worker import WindowWorker
-from skypane.model.columns import GROUP, ID, PREFIX
+from skypane.model.columns import GROUP, ID, PREFIX, WINDOW
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
 from skypane.scheduling.degrees import FixedDegrees
@@ -72,7 +71,7 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     prepared, records, definition = checked.prepared, checked.records, checked.definition
     check_workers(df.sparkSession)
     definition.query.warm_up()
-    slide_for(definition).warm_up()
+    processing_of(definition).warm_up()
     if definition.judges_late and definition.query.dominance is not None:
         warm_reach()
 
@@ -133,11 +132,12 @@ def _start(
 def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:
     """Each sink with the schema of its rows."""
     quarantined = records.append(pa.field(REASON, pa.string()))
+    results = processing_of(definition).result_schema(prepared)
     return Outputs(
-        Output("results", options.sink, WindowWorker(definition).result_schema(prepared)),
+        Output("results", options.sink, results),
         Output("late", options.late, _late_schema(definition, records)) if options.late else None,
         Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
-        Output("failed", options.failed, WindowWorker(definition).failed_schema(records)) if options.failed else None,
+        Output("failed", options.failed, _failed_schema(definition, results)) if options.failed else None,
     )
 
 
@@ -199,3 +199,7 @@ def _type_name(kind: pa.DataType) -> str:
 def _late_schema(definition: Definition, records: pa.Schema) -> pa.Schema:
     punctuation = pa.field(PUNCTUATION, pa.timestamp("us", definition.time_zone))
     return pa.schema([*records, pa.field(DELAY, pa.duration("us")), punctuation, pa.field(HARMFUL, pa.bool_())])
+
+
+def _failed_schema(definition: Definition, results: pa.Schema) -> pa.Schema:
+    return pa.schema([*(results.field(name) for name in (*definition.keys, WINDOW)), *FAILED])

@@ -20,7 +20,7 @@ from skypane.flow.late.past import Past
 from skypane.flow.late.revisions import revise
 from skypane.flow.panes.admission import describe_late, teaches
 from skypane.flow.reports import LAST_WINDOWS, WindowReport
-from skypane.flow.windows.lowering import FAILED, Failed, lowered
+from skypane.flow.windows.lowering import Failed, lowered
 from skypane.flow.windows.merge import merge_panes
 from skypane.flow.windows.slide.base import Fired
 from skypane.flow.windows.slide.choice import slide_for
@@ -178,11 +178,6 @@ class WindowWorker:
             name: np.zeros(0, dtype=kind.to_pandas_dtype()) for name, kind in self._definition.emit.columns().items()
         }
         return self._result(Fired(none, answer, marks)).schema
-
-    def failed_schema(self, records: pa.Schema) -> pa.Schema:
-        """The schema of failed windows."""
-        window = pa.field(WINDOW, self._window_column(np.zeros(0, dtype=np.int64)).type)
-        return pa.schema([*(records.field(key) for key in self._definition.keys), window, *FAILED])
 
     def _count_panes(self, state: pa.Table) -> int:
         return len(sort_by(key_codes(state, self._definition.keys), state.column(PANE).to_numpy()).groups)

@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from skypane.flow.definition import Definition
 from skypane.flow.late.past import Past
+from skypane.flow.processing.base import WindowInputs
+from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, WindowReport
 from skypane.flow.step import Move
-from skypane.flow.windows.task import WindowInputs, run_window_task
 from skypane.model.codec import from_text, to_text
 from skypane.model.panes import PaneRange
 from skypane.scheduling.ranges import GroupRange
@@ -55,7 +56,8 @@ class WindowJob:
         started = time.perf_counter_ns()
         groups, folder = self.ranges[index], Path(self.state_folder)
         inputs = self._inputs(groups, folder)
-        report = run_window_task(self.definition, self.move.before, self.move.after_us, inputs, self.threads)
+        processing = processing_of(self.definition)
+        report = processing.run(self.move.before, self.move.after_us, inputs, self.threads)
         stem = f"{self.step:010d}-{groups.first:03d}"
         kept = Kept(
             panes=store_state(folder, stem, groups, report.kept.panes, report.open_panes),
@@ -78,7 +80,7 @@ class WindowJob:
         late = [groups.slice_of(map_table(file.path)) for file in self.move.late]
         like = [*fresh, *late] if self.definition.query.selective else fresh
         schema = like[0].schema if like else None
-        in_order = self.definition.buffers
+        buffers = processing_of(self.definition).buffers
 
         def stored(parts: Sequence[StoredPart], *, as_now: bool) -> pa.Table | None:
             own = [part for part in parts if part.groups.overlaps(groups)]
@@ -87,11 +89,11 @@ class WindowJob:
 
         def past(panes: PaneRange) -> Past:
             found = load_past(folder, self.kept, groups, panes)
-            if found.panes is None or schema is None or in_order:
+            if found.panes is None or schema is None or buffers:
                 return found
             return replace(found, panes=_conform(found.panes, schema))
 
-        panes, buffer = stored(self.kept.panes, as_now=not in_order), stored(self.kept.buffer, as_now=True)
+        panes, buffer = stored(self.kept.panes, as_now=not buffers), stored(self.kept.buffer, as_now=True)
         return WindowInputs(panes, buffer, fresh, together(late), past)
 
 

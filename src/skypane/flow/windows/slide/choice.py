@@ -48,13 +48,6 @@ def check_slide(definition: Definition) -> None:
         )
 
 
-def check_lateness(definition: Definition) -> None:
-    """Refuse options for late records that cannot be had together."""
-    if definition.processing not in {"out_of_order", "in_order"}:
-        raise OptionError(f"processing={definition.processing!r} must be 'out_of_order' or 'in_order'.")
-    definition.emit.check(definition)
-
-
 def slide_for(definition: Definition, threads: int = 1) -> Slide:
     """The strategy of a query; it may use so many threads."""
     name = default_slide(definition) if definition.sliding == "auto" else definition.sliding
