@@ -18,6 +18,7 @@ from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.pane_strategy import MAX_DEGREE
+from skypane.scheduling.partitioning import PARTITIONINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 
 SINKS: Final = ("sink", "late", "quarantine", "failed")
@@ -195,6 +196,14 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("parallel", "pane_degree", Whole(1, MAX_DEGREE), "Tasks of the pane stage; default: as many as Spark runs."),
     Option("parallel", "degree", Whole(1), "The most tasks of the window stage; default: as many as Spark runs."),
     Option("parallel", "window_scheduling", Choice(WINDOW_SCHEDULINGS), "How its tasks are cut.", "ranges"),
+    Option("parallel", "partitioning", Choice(PARTITIONINGS), "How tasks share one key's windows.", "batch"),
+    Option(
+        "parallel",
+        "cut_rows",
+        Whole(0),
+        "They share them from so many rows on, each counted once for each window that it is in.",
+        2_000_000,
+    ),
     Option(
         "parallel", "inline_rows", Whole(0), "A window stage with no more rows than this runs in the driver.", 100_000
     ),

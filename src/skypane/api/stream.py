@@ -104,8 +104,11 @@ class Windowed:
         return self.query(TopK(k, score))
 
     def aggregate(self, /, **outputs: str) -> ContinuousQuery:
-        """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression."""
-        return self.query(Aggregates.of(outputs))
+        """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression.
+
+        Functions have the names of Spark SQL: docs/aggregates.md.
+        """
+        return self.query(Aggregates.of(outputs, self.source.time))
 
     def apply(self, function: Callable[..., Any], schema: SchemaLike) -> ContinuousQuery:
         """The rows that a function of yours returns for each window.
@@ -208,6 +211,8 @@ class ContinuousQuery:
         pane_degree: int | EllipsisType | None = ...,
         degree: int | EllipsisType | None = ...,
         window_scheduling: str | EllipsisType = ...,
+        partitioning: str | EllipsisType = ...,
+        cut_rows: int | EllipsisType = ...,
         inline_rows: int | EllipsisType = ...,
         sliding: str | EllipsisType = ...,
         processing: str | EllipsisType = ...,
@@ -223,6 +228,10 @@ class ContinuousQuery:
         window_scheduling: ``"ranges"`` (the default), one task for each worker, all with about as many rows;
             ``"feedback"``, smaller tasks, of which a free worker takes the next; ``"round_robin"``, tasks that do not
             depend on the load.
+        partitioning: how tasks share the windows of a key that has too many rows for one. ``"batch"`` (the default):
+            each answers a range of them; ``"window"``: every so-many-th; ``"pane"``: sets of windows in turn, each as
+            long as it takes to need panes of the set before only. Skylines are not cut.
+        cut_rows: they are shared from so many rows on (2,000,000), each counted once for each window that it is in.
         inline_rows: a window stage with no more rows than this (100,000) runs in the driver.
         sliding: how windows slide: ``"auto"`` (the default), ``"critical"``, ``"tiles"`` or ``"recompute"``.
         processing: ``"out_of_order"`` (the default), or ``"in_order"`` to buffer records until their pane is sealed,
@@ -233,6 +242,8 @@ class ContinuousQuery:
             pane_degree=pane_degree,
             degree=degree,
             window_scheduling=window_scheduling,
+            partitioning=partitioning,
+            cut_rows=cut_rows,
             inline_rows=inline_rows,
             sliding=sliding,
             processing=processing,

@@ -24,6 +24,7 @@ from skypane.lateness.progress import Progress
 from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
 from skypane.model.ledger import Ledger
+from skypane.model.panes import PaneRange, range_of
 from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState
 from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
@@ -99,6 +100,8 @@ class Move(Generic[R]):
     late: tuple[R, ...] = ()
     rows_by_group: Mapping[int, int] = field(default_factory=dict)
     """Rows of all these partials."""
+    filled: PaneRange | None = None
+    """The panes of the step's accepted records, as far as they are known; for planning only."""
 
     def changes_nothing(self, definition: Definition, kept: Kept[S]) -> bool:
         """Whether there is nothing to take in, and no window to close that has rows."""
@@ -212,6 +215,7 @@ def _move(
         held=decision.held,
         late=panes.late,
         rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
+        filled=range_of([*decision.records_by_pane]),
     )
     windows = stages.windows(move, before.kept)
     clock, latencies = before.clock.advance(

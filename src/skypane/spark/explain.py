@@ -8,6 +8,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.processing.choice import processing_of
 from skypane.model.durations import format_duration_us
 from skypane.spark.options import LaunchOptions
+from skypane.spark.settings import Settings
 
 _ENDINGS: Mapping[str | None, str] = {
     None: "open windows stay open",
@@ -33,6 +34,7 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"pace          {_pace(options)}",
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
         f"window stage  up to {settings.most_window_tasks} tasks by key group; in the driver below {inline} rows",
+        *_explain_cut(definition, settings),
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
         f"quarantine    {options.quarantine.describe() if options.quarantine else 'counted'}",
@@ -45,6 +47,16 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
 def _failed(options: LaunchOptions) -> str:
     """What becomes of a window on which a function of the user's fails."""
     return f"windows go to {options.failed.describe()}" if options.failed else "a function that fails ends the query"
+
+
+def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
+    """Whether tasks can share the windows of one key."""
+    if settings.most_window_tasks < 2 or settings.window_scheduling == "round_robin":
+        return []
+    if not processing_of(definition).cuts_windows:
+        return ["one key       one task answers all windows of a key"]
+    how = f"tasks share its windows ({settings.partitioning})"
+    return [f"one key       {how} from {settings.cut_rows:,} rows on, counted once for each window"]
 
 
 def _pace(options: LaunchOptions) -> str:

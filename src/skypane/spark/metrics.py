@@ -63,6 +63,8 @@ class StepMetrics:
     pane_tasks: int
     window_tasks: int
     window_inline: bool
+    replication: float | None
+    """Rows that the tasks of the window stage read, over the rows there are: above 1 where they share a key."""
     pane_utilization: float | None
     """Busy time of the tasks that make partials over what the slots could have given while the pane stage lasted.
 
@@ -197,6 +199,7 @@ def _work(stepped: SparkStepped, times: StepTimes, settings: Settings) -> dict[s
         "pane_tasks": len(panes.tasks),
         "window_tasks": len(windows.busy_us),
         "window_inline": windows.in_driver,
+        "replication": None if windows.replication is None else round(windows.replication, 4),
         "pane_utilization": _share(busy_ms, slots * times.panes) if panes.tasks else None,
         "window_utilization": _share(work_ms, window_slots * times.windows) if windows.busy_us else None,
         "idle_share": _share(slots * times.total - busy_ms - work_ms, slots * times.total),

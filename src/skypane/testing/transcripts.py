@@ -157,7 +157,7 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
     key = body.get("key", [])
     window = body["window"]
     definition = Definition(
-        _query(body["query"]),
+        _query(body["query"], body.get("time", "ts")),
         WindowSpec.parse(window["size"], window.get("slide")),
         body.get("time", "ts"),
         (key,) if isinstance(key, str) else tuple(key),
@@ -172,7 +172,7 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
     return Transcript(name, definition, _policy(body.get("lateness", {"kslack": {}})), guard, schema, steps)
 
 
-def _query(body: Mapping[str, Any]) -> Query:
+def _query(body: Mapping[str, Any], time: str) -> Query:
     ((kind, options),) = body.items()
     preferences = {name: options.get(name, []) for name in ("minimize", "maximize")}
     if kind == "skyline":
@@ -185,7 +185,7 @@ def _query(body: Mapping[str, Any]) -> Query:
         return Apply.of(load(options["function"])[1], as_schema(options["schema"], "schema"))
     if kind == "fold":
         return fold_query(Fold.of(load(options["function"])[1]))
-    return Aggregates.of(options)
+    return Aggregates.of(options, time)
 
 
 def _policy(body: Mapping[str, Any]) -> Lateness:

@@ -53,6 +53,21 @@ class Slide(ABC):
         """Whether it knows what enters and leaves without comparing whole answers, see :meth:`changes`."""
         return False
 
+    @property
+    def answers_apart(self) -> bool:
+        """Whether some windows of a step can be answered by one task, and others by another."""
+        return True
+
+    @property
+    def needs_all_panes(self) -> bool:
+        """Whether each of them must see all panes all the same."""
+        return False
+
+    def visits(self, windows: int) -> int:
+        """How often it looks at a row, about, if a step closes so many windows."""
+        del windows
+        return 1
+
     def _lowered(self, whole: Grouped, source: pa.Table, rows: Int64Array, window_ids: Int64Array) -> Grouped:
         """The answers of combined partials, see :func:`~skypane.flow.windows.lowering.lowered`."""
         answer, failed = lowered(self._definition, whole, source, rows, window_ids)

@@ -50,6 +50,16 @@ class CriticalSlide(Slide):
         """With skylines, which are what the ranges are about; top-delta ranks and cuts them window by window."""
         return self._definition.query.answer_is_partial
 
+    @property
+    def answers_apart(self) -> bool:
+        """Where answers are ranked, which is work; a skyline is read off the ranges."""
+        return not self._definition.query.answer_is_partial
+
+    @property
+    def needs_all_panes(self) -> bool:
+        """Who dominates a record may be in any pane."""
+        return True
+
     def warm_up(self) -> None:
         """Compile the joins."""
         warm_sliding()

@@ -22,6 +22,11 @@ class RecomputeSlide(Slide):
 
     name = "recompute"
 
+    def visits(self, windows: int) -> int:
+        """Once for each window that has it."""
+        wide, apart = self._definition.window.shape
+        return min(windows, -(-wide // apart))
+
     def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
         """Gather the rows of all panes of each window."""
         needed = self._definition.window.last_window(panes.table.column(PANE).to_numpy()) >= needed_from

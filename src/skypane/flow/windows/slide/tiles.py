@@ -27,6 +27,10 @@ class TilesSlide(RecomputeSlide):
 
     name = "tiles"
 
+    def visits(self, windows: int) -> int:
+        """Building the tree costs about as much again as its leaves."""
+        return min(2, windows)
+
     def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:
         sizes = panes.groups.sizes
         leaves = Grouped(panes.table, Groups(np.append(panes.groups.offsets[:-1][sizes > 0], panes.groups.rows)))
