@@ -285,20 +285,9 @@ class ContinuousQuery:
         name: what Spark calls the query.
         accept_changed_code: continue from the checkpoint although functions of ``apply`` or ``fold`` have changed.
         """
-        run = RunOptions(
-            sink,
-            checkpoint,
-            late,
-            quarantine,
-            failed,
-            trigger,
-            available_now,
-            flush,
-            idle_timeout,
-            emit=emit,
-            name=name,
-            accept_changed_code=accept_changed_code,
-        )
+        sinks = (sink, checkpoint, late, quarantine, failed)
+        ends = (trigger, available_now, flush, idle_timeout)
+        run = RunOptions(*sinks, *ends, emit, name, accept_changed_code)
         return launch(self.source.df, *self.plan(run, self._slots))
 
     def check(self, run: RunOptions) -> str:
