@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     strategies,
     sustainable,
     traffic,
+    windows,
 )
 
 RESULTS = ROOT / "results"
@@ -35,6 +36,7 @@ PURE: dict[str, ModuleType] = {"kernels": kernels, "traffic": traffic, "overlap"
 ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
     "rows": rows,
+    "windows": windows,
     "strategies": strategies,
     "sustainable": sustainable,
     "memory": memory,

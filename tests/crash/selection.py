@@ -42,15 +42,30 @@ AGGREGATE = Chain(
     ("parquet", "json", "discard"),
     files=8,
 )
+APPLY = Chain(
+    "apply",
+    Configuration(
+        "apply",
+        ("1 second", "500 milliseconds"),
+        ("city",),
+        "fixed_delay",
+        "full",
+        lateness={"allowed": "500 milliseconds"},
+    ),
+    files=5,
+)
+FOLD = Chain("fold", Configuration("fold", ("1 second", "250 milliseconds"), (), "kslack", "changes"), files=5)
 ROWS = Chain(
     "rows",
     Configuration("skyline", (9, 2, "1 second"), ("city",), "fixed_delay", "changes"),
     files=6,
 )
-CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, ROWS)
+CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, ROWS)
 KILLS = {
     SKYLINE.name: ("step.begin", "panes.done", "results.staged", "late.published"),
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
+    APPLY.name: ("failed.published",),
+    FOLD.name: ("windows.done",),
     ROWS.name: ("windows.done", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }

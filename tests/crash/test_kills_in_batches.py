@@ -14,7 +14,7 @@ from tests.crash import selection
 from tests.crash.chains import PLAIN_CUTS, SINK_KINDS, World, batches, world_in
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
-WITHIN = (selection.SKYLINE, selection.TOP_DELTA, selection.ROWS)
+WITHIN = (selection.SKYLINE, selection.TOP_DELTA, selection.APPLY, selection.FOLD, selection.ROWS)
 
 
 @pytest.fixture(scope="module")

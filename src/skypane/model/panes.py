@@ -8,8 +8,8 @@ and windows the punctuation has passed, the kind of window says, e.g. :class:`~s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -33,8 +33,19 @@ class PaneRange(NamedTuple):
         return first < self.end and self.first <= last
 
 
-Border: TypeAlias = int | Int64Array
-"""A number of a window or pane: one for all keys, or one for each, by the number of its counter."""
+def range_of(panes: Collection[int]) -> PaneRange | None:
+    """From the oldest to the newest; ``None`` if there is none."""
+    return PaneRange(min(panes), max(panes) + 1) if panes else None
+
+
+def range_of_all(found: Iterable[PaneRange | None]) -> PaneRange | None:
+    """From the first pane of any range to the last."""
+    known = [panes for panes in found if panes is not None]
+    return PaneRange(min(p.first for p in known), max(p.end for p in known)) if known else None
+
+
+Border: TypeAlias = Any
+"""A number of a window or pane: an int for all keys, or an array with one for each, by the number of its counter."""
 
 
 class Span(NamedTuple):

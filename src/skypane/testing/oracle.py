@@ -16,6 +16,7 @@ from skypane.local.preparation import prepare
 from skypane.model.columns import ID, PREFIX, WINDOW
 from skypane.model.groups import BoolArray
 from skypane.model.panes import Panes
+from skypane.model.window import Window
 from skypane.queries.base import Query
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -47,13 +48,27 @@ def size_and_slide_us(window: Panes) -> tuple[int, int]:
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """What the query's reference says about every window that has records."""
     prepared = prepare(definition.query, definition.keys, accepted, with_id=definition.needs_record_id)
-    return answers_by_reference(definition, prepared.to_pylist())
+    return answers_by_reference(definition, prepared.to_pylist(), prepared.schema)
 
 
-def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]]) -> Answer:
+def answers_by_reference(
+    definition: Definition, rows: Iterable[dict[str, Any]], schema: pa.Schema | None = None
+) -> Answer:
     """The same for records that have their internal columns."""
-    members = _by_time(definition, rows) if definition.window.rows is None else _by_rank(definition, rows)
-    return {where: as_text(definition, definition.query.reference(group)) for where, group in members.items()}
+    members = _by_rank(definition, rows) if definition.window.counted else _by_time(definition, rows)
+    answers = {}
+    for where, group in members.items():
+        own = dict(zip(definition.keys, where, strict=False))
+        window = _window_at(definition, where[len(definition.keys) :])
+        answers[where] = as_text(definition, definition.query.reference_of(group, own, window, schema))
+    return answers
+
+
+def _window_at(definition: Definition, where: tuple[Any, ...]) -> Window:
+    if definition.window.counted:
+        start, end, first, last, partial = where
+        return Window(start, end, definition.time_zone, (first, last), partial)
+    return Window(where[0], where[0] + size_and_slide_us(definition.window)[0], definition.time_zone)
 
 
 def _by_time(definition: Definition, rows: Iterable[dict[str, Any]]) -> Members:

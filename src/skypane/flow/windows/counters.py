@@ -26,6 +26,7 @@ from skypane.tables.times import times_us
 
 COUNT = f"{PREFIX}count"
 LAST_US = f"{PREFIX}last_us"
+ENDED_US = f"{PREFIX}ended_us"
 TOLD = f"{PREFIX}told"
 STARTS_US = f"{PREFIX}starts_us"
 _PER_GROUP = 1 << 44
@@ -34,7 +35,7 @@ _NEVER_US = -(2**63)
 
 
 class Runs(NamedTuple):
-    """Some times for each counter, those of consecutive windows from its first open one on."""
+    """Some times for each counter, those of consecutive windows from its last complete one before the step on."""
 
     values: Int64Array
     groups: Groups
@@ -61,13 +62,26 @@ class Counters:
     told: Int64Array
     """How many there were when its open windows were last told."""
     starts: Runs
-    """When the windows began that were open before the step, or have begun in it."""
+    """When windows began."""
     ends: Runs
-    """When the windows ended that the step completes."""
+    """When those of them ended that are complete."""
     over: BoolArray
     """Whether the life has ended."""
     stored: int
     """How many there were before the step: the first ones, in the order of their names."""
+
+    @staticmethod
+    def first_known(ranks: RankPanes, count: Int64Array) -> Int64Array:
+        """The window with which runs begin after so many records: the last that is complete, or the first of all."""
+        return np.maximum(ranks.complete(count) - 1, 0)
+
+    def times_us(self, ranks: RankPanes, counter: Int64Array, window: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """When each window begins and ends; one that is not complete ends with the last record."""
+        place = window - self.first_known(ranks, self.before)[counter]
+        known = window < ranks.complete(self.count)[counter]
+        end = self.last_us[counter]
+        end[known] = self.ends.at(counter[known], place[known])
+        return self.starts.at(counter, place), end
 
     def table(self, ranks: RankPanes) -> pa.Table | None:
         """What later steps need: the lives that go on, in the order of their names."""
@@ -75,11 +89,14 @@ class Counters:
         if not len(rows):
             return None
         rows = rows[np.argsort(self.names[rows])]
-        done = ranks.complete(self.count[rows]) - ranks.complete(self.before[rows])
+        done = self.first_known(ranks, self.count[rows]) - self.first_known(ranks, self.before[rows])
         sizes = self.starts.groups.sizes[rows] - done
         values = self.starts.values[ranges(self.starts.groups.offsets[rows] + done, sizes)]
         starts = pa.ListArray.from_arrays(pa.array(Groups.from_sizes(sizes).offsets, pa.int32()), pa.array(values))
-        numbers = {COUNTER: self.names, COUNT: self.count, LAST_US: self.last_us, TOLD: self.told}
+        ended = (
+            self.ends.values[np.maximum(self.ends.groups.offsets[1:] - 1, 0)] if len(self.ends.values) else self.told
+        )
+        numbers = {COUNTER: self.names, COUNT: self.count, LAST_US: self.last_us, ENDED_US: ended, TOLD: self.told}
         table = take_rows(self.keys, rows)
         for name, column in numbers.items():
             table = table.append_column(name, pa.array(column[rows]))
@@ -147,8 +164,8 @@ def count_records(
         count=count,
         last_us=last_us,
         told=_longer(_numbers(stored, TOLD), new),
-        starts=_starts(ranks, stored, old + new, counter, rank, line.time),
-        ends=_run(old + new, counter, line.time, ends),
+        starts=_joined(_started(stored), _run(old + new, counter, line.time, rank % ranks.slide_us == 0)),
+        ends=_joined(_ended(ranks, stored), _run(old + new, counter, line.time, ends)),
         over=_over(line, lives, last_us, window.ttl_us, sealed_until_us),
         stored=old,
     )
@@ -196,19 +213,26 @@ def _over(line: _InOrder, lives: _Lives, last_us: Int64Array, ttl_us: int | None
     return over
 
 
-def _starts(
-    ranks: RankPanes, stored: pa.Table | None, total: int, counter: Int64Array, rank: Int64Array, time: Int64Array
-) -> Runs:
-    """Those that are stored, then those of this step."""
-    new = _run(total, counter, time, rank % ranks.slide_us == 0)
+def _started(stored: pa.Table | None) -> Runs:
+    """The starts that are stored."""
     if stored is None or not stored.num_rows:
-        return new
+        return Runs(_numbers(None, ""), Groups.from_sizes([]))
     lists = stored.column(STARTS_US).combine_chunks()
-    sizes = np.zeros(total, dtype=np.int64)
-    sizes[: len(lists)] = np.diff(lists.offsets.to_numpy())
-    both = np.repeat(np.arange(total), sizes), np.repeat(np.arange(total), new.groups.sizes)
-    owner, values = np.concatenate(both), np.concatenate((lists.flatten().to_numpy(), new.values))
-    return Runs(values[np.argsort(owner, kind="stable")], Groups.from_sizes(sizes + new.groups.sizes))
+    return Runs(lists.flatten().to_numpy(), Groups.from_sizes(np.diff(lists.offsets.to_numpy())))
+
+
+def _ended(ranks: RankPanes, stored: pa.Table | None) -> Runs:
+    """The end of the last complete window of each counter that has one."""
+    known = ranks.complete(_numbers(stored, COUNT)) > 0
+    return Runs(_numbers(stored, ENDED_US)[known], Groups.from_sizes(known))
+
+
+def _joined(old: Runs, new: Runs) -> Runs:
+    """The times of the old ones before those of the new; old are the first counters."""
+    sizes = _longer(old.groups.sizes, len(new.groups) - len(old.groups))
+    owner = np.concatenate([np.repeat(np.arange(len(sizes)), each) for each in (sizes, new.groups.sizes)])
+    values = np.concatenate((old.values, new.values))[np.argsort(owner, kind="stable")]
+    return Runs(values, Groups.from_sizes(sizes + new.groups.sizes))
 
 
 def _run(total: int, counter: Int64Array, time: Int64Array, wanted: BoolArray) -> Runs:

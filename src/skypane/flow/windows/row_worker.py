@@ -8,6 +8,7 @@ names of keys come back with the answers.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +16,18 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.reports import LAST_WINDOWS, Kept, WindowReport
 from skypane.flow.windows.counters import Counted, Counters
+from skypane.flow.windows.lowering import Failed
 from skypane.flow.windows.merge import merge_panes
-from skypane.flow.windows.slide.base import Fired
+from skypane.flow.windows.slide.base import Fired, span_at
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import answer_table, no_answers
 from skypane.model.columns import COUNTER, PANE, WINDOW
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.model.row_windows import RowWindows
+from skypane.model.window import Window
 from skypane.queries.base import Grouped
+from skypane.queries.frames import Frames
 from skypane.queries.reduce import lift
 from skypane.tables.grouping import Order, sort_by
 from skypane.tables.rows import conform, keep_rows, present, sorted_by_group, together
@@ -32,10 +36,20 @@ from skypane.tables.take import take_rows
 
 @dataclass(frozen=True)
 class _Answers:
-    """Answers of windows that are complete, or partial."""
+    """Answers of windows, and the windows on which a function of the user's failed."""
 
     fired: list[Fired]
-    partial: bool
+    failed: Failed | None
+
+
+class _Spans(NamedTuple):
+    """What results say of windows."""
+
+    first: Int64Array
+    last: Int64Array
+    start: Int64Array
+    end: Int64Array
+    partial: BoolArray
 
 
 class RowWorker:
@@ -45,7 +59,8 @@ class RowWorker:
         self._definition = definition
         self._ranks = window.ranks
         self._inner = replace(definition, window=window.ranks, keys=(COUNTER,))
-        """The query as the slide sees it."""
+        """The query as the slide sees it; it is told of its own keys and windows, see :meth:`_named`."""
+        object.__setattr__(self._inner, "query", definition.query)
         self._slide = slide_for(self._inner, threads)
         self._time_type = pa.timestamp("us", definition.time_zone)
 
@@ -57,12 +72,12 @@ class RowWorker:
         panes = self._panes(state, self._lifted(records, counted), counters)
         if panes is None:
             return self._report(counters, [], None)
-        fired, kept = self._definition.emit.fire(self._inner, self._slide, panes, self._span(counters))
-        answers = [_Answers(list(fired), partial=False)]
+        fired, kept = self._fired(counters, panes, self._span(counters))
+        answers = [fired]
         open_windows = self._ranks.started(counters.count) > self._ranks.complete(counters.count)
         told = (counters.over | tells) & (counters.count > counters.told) & open_windows
         if kept is not None and told.any():
-            answers.append(_Answers(self._partial(counters, kept, told), partial=True))
+            answers.append(self._partial(counters, kept, told))
         counters = replace(counters, told=np.where(told, counters.count, counters.told))
         return self._report(counters, answers, kept)
 
@@ -71,7 +86,7 @@ class RowWorker:
         nothing = no_answers(self._inner, self._slide, records)
         none = np.zeros(0, dtype=np.int64)
         keys = records.empty_table().select(list(self._definition.keys))
-        window = self._window_column(none, none, none, none, partial=False)
+        window = self._window_column(_Spans(none, none, none, none, none > 0))
         return self._table(keys, window, nothing).schema
 
     def warm_up(self) -> None:
@@ -109,19 +124,50 @@ class RowWorker:
         sealed, joined = count // ranks.pane_us, before // ranks.pane_us
         return Span(ranks.complete(before), ranks.complete(count), sealed, joined)
 
-    def _partial(self, counters: Counters, kept: pa.Table, told: BoolArray) -> list[Fired]:
+    def _fired(self, counters: Counters, panes: Grouped, span: Span) -> tuple[_Answers, pa.Table | None]:
+        """The answers of the span, and the rows that later windows need."""
+        self._slide.failed.clear()
+        self._slide.naming = lambda frames, windows: self._named(counters, frames, windows)
+        fired, kept = self._definition.emit.fire(self._inner, self._slide, panes, span)
+        answers = list(fired)
+        failed = Failed.together(self._slide.failed)
+        if failed is not None:
+            own = span_at(span, failed.rows)
+            failed = failed.where((failed.window_ids >= own.first) & (failed.window_ids < own.end))
+        return _Answers(answers, failed), kept
+
+    def _named(self, counters: Counters, frames: Frames, windows: Int64Array) -> Frames:
+        """Keys by their names, windows with ranks and times."""
+        counter = frames.keys.column(COUNTER).to_numpy()
+
+        def windows_of() -> list[Window]:
+            spans = self._spans(counters, counter, windows)
+            named = zip(*(each.tolist() for each in spans), strict=True)
+            zone = self._definition.time_zone
+            return [Window(start, end, zone, (first, last), partial) for first, last, start, end, partial in named]
+
+        return Frames(lambda: take_rows(counters.keys.select(list(self._definition.keys)), counter), windows_of)
+
+    def _spans(self, counters: Counters, counter: Int64Array, window: Int64Array) -> _Spans:
+        """First and last rank, start and end, and whether records are missing, of windows of counters."""
+        ranks = self._ranks
+        first, count = ranks.first_rank(window), counters.count[counter]
+        start, end = counters.times_us(ranks, counter, window)
+        return _Spans(first, np.minimum(first + ranks.size_us, count) - 1, start, end, first + ranks.size_us > count)
+
+    def _partial(self, counters: Counters, kept: pa.Table, told: BoolArray) -> _Answers:
         """The windows of some counters that are open, from the panes as they are."""
         rows = keep_rows(kept, told[kept.column(COUNTER).to_numpy()])
         ranks, count = self._ranks, counters.count
         started, complete = ranks.started(count), ranks.complete(count)
         span = Span(complete, started, (count - 1) // ranks.pane_us + 1, count // ranks.pane_us)
-        fired, _ = self._definition.emit.fire(self._inner, self._slide, merge_panes(self._inner, [rows]), span)
-        return list(fired)
+        return self._fired(counters, merge_panes(self._inner, [rows]), span)[0]
 
     def _report(
         self, counters: Counters, answers: list[_Answers], kept: pa.Table | None
     ) -> WindowReport[pa.Table, pa.Table]:
-        tables = [self._result(counters, one, answer.partial) for answer in answers for one in answer.fired]
+        tables = [self._result(counters, one) for answer in answers for one in answer.fired]
+        failed = [self._failed(counters, answer.failed) for answer in answers if answer.failed is not None]
         panes, count = None, 0
         if kept is not None:
             counter = kept.column(COUNTER).to_numpy()
@@ -135,33 +181,33 @@ class RowWorker:
             windows=sum(int((own.sizes > 0).sum()) for own in groups),
             open_panes=count,
             last_windows=_last_windows(tables),
+            failed=tuple(failed),
+            failures=sum(table.num_rows for table in failed),
         )
 
-    def _result(self, counters: Counters, fired: Fired, partial: bool) -> pa.Table:
+    def _result(self, counters: Counters, fired: Fired) -> pa.Table:
         """Keys, window, then the rest, without internal columns."""
         counter = fired.answer.table.column(COUNTER).to_numpy()
-        window = fired.window_ids[fired.answer.groups.row_ids()]
-        place = window - self._ranks.complete(counters.before)[counter]
-        first = self._ranks.first_rank(window)
-        start = counters.starts.at(counter, place)
-        if partial:
-            last, end = counters.count[counter] - 1, counters.last_us[counter]
-        else:
-            last, end = first + self._ranks.size_us - 1, counters.ends.at(counter, place)
+        spans = self._spans(counters, counter, fired.window_ids[fired.answer.groups.row_ids()])
         keys = take_rows(counters.keys.select(list(self._definition.keys)), counter)
-        return self._table(keys, self._window_column(first, last, start, end, partial=partial), fired)
+        return self._table(keys, self._window_column(spans), fired)
+
+    def _failed(self, counters: Counters, failed: Failed) -> pa.Table:
+        """Keys, window, and what is to be said of windows that failed."""
+        counter = failed.rows.column(COUNTER).to_numpy()
+        keys = take_rows(counters.keys.select(list(self._definition.keys)), counter)
+        said, window = failed.rows.drop_columns([COUNTER]), self._spans(counters, counter, failed.window_ids)
+        columns = [*keys.columns, self._window_column(window), *said.columns]
+        return pa.table(columns, names=[*keys.column_names, WINDOW, *said.column_names])
 
     def _table(self, keys: pa.Table, window: pa.Array, fired: Fired) -> pa.Table:
         lead = {key: keys.column(key) for key in self._definition.keys} | {WINDOW: window}
         return answer_table(self._definition, lead, fired)
 
-    def _window_column(
-        self, first: Int64Array, last: Int64Array, start: Int64Array, end: Int64Array, *, partial: bool
-    ) -> pa.Array:
-        times = [pa.array(us).cast(self._time_type) for us in (start, end)]
-        marks = pa.array(np.full(len(first), partial))
-        names = ["first", "last", "start", "end", "partial"]
-        return pa.StructArray.from_arrays([pa.array(first), pa.array(last), *times, marks], names=names)
+    def _window_column(self, spans: _Spans) -> pa.Array:
+        times = [pa.array(us).cast(self._time_type) for us in (spans.start, spans.end)]
+        columns = [pa.array(spans.first), pa.array(spans.last), *times, pa.array(spans.partial)]
+        return pa.StructArray.from_arrays(columns, names=list(_Spans._fields))
 
 
 def _with_counters(table: pa.Table, numbers: Int64Array) -> pa.Table:
