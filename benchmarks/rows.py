@@ -99,19 +99,19 @@ def start_plain(df: DataFrame, question: Question, folder: Path, sink: Callable[
         new = pd.concat(list(frames)).sort_values("ts")
         first, values = 0, new[NAMES].to_numpy()
         if state.exists:
-            first, flat = state.get
-            values = np.concatenate([np.array(flat).reshape(-1, ATTRIBUTES), values])
+            first, kept = state.get
+            values = np.concatenate([np.frombuffer(kept).reshape(-1, ATTRIBUTES), values])
         rows = []
         while len(values) >= SIZE:
             rows += [(key[0], first, *row) for row in question.plain(values[:SIZE])]
             first, values = first + SLIDE, values[SLIDE:]
-        state.update((first, values.ravel().tolist()))
+        state.update((first, np.ascontiguousarray(values).tobytes()))  # Spark 4.3 cannot keep arrays here
         yield pd.DataFrame(rows, columns=["key", "first", *question.columns])
 
     answers = df.groupBy("key").applyInPandasWithState(
         windows,
         "key int, first long, " + ", ".join(f"{name} double" for name in question.columns),
-        "first long, kept array<double>",
+        "first long, kept binary",
         "append",
         "NoTimeout",
     )

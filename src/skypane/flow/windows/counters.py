@@ -176,7 +176,9 @@ def _in_order(definition: Definition, known: pa.Table, records: pa.Table) -> _In
     keys, old = pa.concat_tables([known, records.select(known.column_names)]), known.num_rows
     code = _dense(key_codes(keys, definition.keys))
     time = times_us(records.column(definition.time))
-    rows = np.lexsort((records.column(ID).to_numpy(), time, code[old:]))
+    rows = np.lexsort((time, code[old:]))
+    if ((np.diff(time[rows]) == 0) & (np.diff(code[old:][rows]) == 0)).any():
+        rows = np.lexsort((records.column(ID).to_numpy(), time, code[old:]))
     return _InOrder(rows, code[old:][rows], time[rows], code[:old])
 
 
