@@ -1,0 +1,55 @@
+"""Queueing: the times of a live system of any size, without its answers, from when each record is dominated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skypane.kernels.live_queues import queue_records
+from skypane.model.groups import Int64Array
+from skypane.simulate.live.setup import LiveSetup
+
+
+@dataclass(frozen=True)
+class QueueRun:
+    """What :func:`run_queues` found."""
+
+    stamps_ns: Int64Array
+    owners: Int64Array
+    completed_ns: Int64Array
+    """Of every record, when the last worker had processed it."""
+    differences: Int64Array
+    """Records of the worker that holds most, minus those of the one that holds least, at every sampling instant."""
+
+    def bandwidth(self, warm_up: int) -> float:
+        """Records per second that were completed after the first ``warm_up`` ones."""
+        took_ns = int(self.completed_ns[-1] - self.completed_ns[warm_up])
+        return (len(self.completed_ns) - 1 - warm_up) / took_ns * 1e9
+
+
+def run_queues(
+    arrivals_ns: Int64Array, dominated_at: Int64Array, within_ns: int, setup: LiveSetup, sample_ns: int = 0
+) -> QueueRun:
+    """Queue all records; with ``sample_ns`` also sample the load difference that often."""
+    machine = setup.machine
+    costs = (machine.scan_ps, machine.record_ns, 2 * machine.message_ns)
+    return QueueRun(
+        *queue_records(
+            arrivals_ns,
+            dominated_at,
+            within_ns,
+            setup.degree,
+            min(setup.queue_size, len(arrivals_ns)),
+            setup.ownership.rule,
+            setup.reduce.owner_waits,
+            setup.emitter_stamps,
+            costs,
+            sample_ns,
+        )
+    )
+
+
+def evenly(count: int, rate: float) -> Int64Array:
+    """Arrivals at a constant rate, in nanoseconds."""
+    return np.asarray(np.arange(count) * (1e9 / rate), dtype=np.int64)
