@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.kernels.live_reference import live_intervals, skyline_at
-from skypane.model.errors import OptionError
-from skypane.simulate.live.lifetimes import dominated_at, live_sizes
-from skypane.simulate.live.ownership import OWNERSHIPS, Loads, ownership
+from skypane.simulate.live.lifetimes import dominated_at
+from skypane.simulate.live.ownership import OWNERSHIPS
 from skypane.simulate.live.queueing import run_queues
-from skypane.simulate.live.reduce import ASYNCHRONOUS, SYNCHRONOUS, Reduce
+from skypane.simulate.live.reduce import ASYNCHRONOUS, SYNCHRONOUS
 from skypane.simulate.live.setup import LiveMachine, LiveSetup
-from skypane.simulate.live.system import LiveRun, LiveSystem
+from skypane.simulate.live.system import LiveSystem
 from skypane.simulate.live.worker import Update
 
 Row = tuple[float, ...]
@@ -55,7 +53,7 @@ def expected(stamps: list[int], rows: list[Row], within: int) -> list[Update]:
     return sorted(found)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(streams(), setups)
 def test_updates_equal_the_closed_form_in_order(stream: tuple[list[int], list[Row], int], setup: LiveSetup) -> None:
     arrivals, rows, within = stream
@@ -65,7 +63,7 @@ def test_updates_equal_the_closed_form_in_order(stream: tuple[list[int], list[Ro
         assert run.stamps == arrivals
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(streams(), setups)
 def test_folding_the_updates_gives_the_skyline_at_every_instant(
     stream: tuple[list[int], list[Row], int], setup: LiveSetup
@@ -83,7 +81,7 @@ def test_folding_the_updates_gives_the_skyline_at_every_instant(
         assert sorted(members) == skyline_at(times, table, within, instant).tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(streams(), setups)
 def test_compiled_queues_tell_the_same_times(stream: tuple[list[int], list[Row], int], setup: LiveSetup) -> None:
     arrivals, rows, within = stream

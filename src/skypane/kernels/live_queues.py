@@ -12,14 +12,16 @@ import numpy as np
 
 from skypane.kernels.arrays import Indices
 
-IN_TURN, FIRST_ROOM, SMALLEST, SMALLEST_TO_BE = 0, 1, 2, 3
+IN_TURN, FIRST_ROOM, NEXT_ROOM, SMALLEST, SMALLEST_TO_BE = 0, 1, 2, 3, 4
 """Who becomes the owner."""
 
 
 @numba.njit(cache=True, nogil=True)
 def queue_records(
     arrivals: Indices,
+    times: Indices,
     dominated_at: Indices,
+    dealt: Indices,
     within: int,
     degree: int,
     capacity: int,
@@ -31,8 +33,9 @@ def queue_records(
 ) -> tuple[Indices, Indices, Indices, Indices]:
     """Of every record its stamp, owner and the instant when all have processed it; and sampled load differences.
 
-    ``dominated_at`` is the number of the first later record that dominates it (any larger number: none). ``costs`` are
-    picoseconds per stored record, nanoseconds per record, and nanoseconds for a message and the answer to it.
+    ``times`` are their stamps unless the emitter stamps them. ``dominated_at`` is the number of the first later record
+    that dominates each (any larger number: none). ``dealt`` are the owners of the first records, if they are given.
+    ``costs`` are picoseconds per stored record, nanoseconds per record, and nanoseconds for a message and its answer.
     """
     scan_ps, record_ns, round_trip_ns = costs
     count = len(arrivals)
@@ -51,7 +54,7 @@ def queue_records(
     holds = np.zeros(degree, np.int64)  # as of the record at hand
     seen, stored, queued = np.zeros(degree, np.int64), np.zeros(degree, np.int64), np.zeros(degree, np.int64)
     free, room = np.zeros(degree, np.int64), np.zeros(degree, np.int64)
-    emitter_free, expired = 0, 0
+    emitter_free, expired, last_owner = 0, 0, 0
     for j in range(count):
         now = max(arrivals[j], emitter_free)
         while True:  # what the workers' counters say at each sampling instant until now, and now
@@ -71,18 +74,25 @@ def queue_records(
             samples[sampled] = stored.max() - stored.min()
             sampled += 1
             next_sample += sample_every
-        stamps[j] = now if emitter_stamps else arrivals[j]
+        stamps[j] = now if emitter_stamps else times[j]
         for m in range(degree):
             room[m] = now if j < capacity else max(now, started[m, (j - capacity) % ring])
-        if owner_rule == IN_TURN:
+        if j < len(dealt):
+            owner = dealt[j]
+        elif owner_rule == IN_TURN:
             owner = j % degree
         elif owner_rule == FIRST_ROOM:
             owner = np.argmin(room)
+        elif owner_rule == NEXT_ROOM:
+            owner = last_owner
+            for k in range(1, degree):
+                if room[(last_owner + k) % degree] < room[owner]:
+                    owner = (last_owner + k) % degree
         elif owner_rule == SMALLEST:
             owner = np.argmin(stored)
         else:
             owner = np.argmin(stored + queued)
-        owners[j] = owner
+        owners[j] = last_owner = owner
         queued[owner] += 1
         emitter_free = room.max()
         while stamps[expired] + within <= stamps[j]:

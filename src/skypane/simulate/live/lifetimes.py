@@ -1,4 +1,4 @@
-"""Lifetimes: of every record of a stream the first later one that dominates it, and from that the size of the live set."""
+"""Lifetimes: of every record of a stream the first later one that dominates it; from that, the size of the live set."""
 
 from __future__ import annotations
 

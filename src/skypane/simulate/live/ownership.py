@@ -19,6 +19,8 @@ class Loads(NamedTuple):
     """How many records it owns, as its counter says: what waits in its queue is not in it."""
     queued: Sequence[int]
     """How many records are on their way to it that it will own."""
+    last_owner: int
+    """Who got the record before."""
 
 
 class Ownership(ABC):
@@ -55,6 +57,19 @@ class OnDemand(Ownership):
         return next((worker for worker, room in enumerate(loads.room) if room), None)
 
 
+class OnDemandOnwards(Ownership):
+    """OD, read in another way: the search begins with the last owner, who goes on as long as its queue has room."""
+
+    name = "od_on"
+    rule = live_queues.NEXT_ROOM
+
+    def owner(self, record: int, loads: Loads) -> int | None:  # noqa: ARG002
+        """The first with room, from the last owner on."""
+        degree = len(loads.room)
+        onwards = ((loads.last_owner + step) % degree for step in range(degree))
+        return next((worker for worker in onwards if loads.room[worker]), None)
+
+
 class LeastLoaded(Ownership):
     """LLW: who holds least now. What waits in the queues has not been seen by the counters."""
 
@@ -79,7 +94,8 @@ class LeastLoadedWithOwnership(Ownership):
 
 
 OWNERSHIPS: Final[dict[str, Ownership]] = {
-    policy.name: policy for policy in (RoundRobin(), OnDemand(), LeastLoaded(), LeastLoadedWithOwnership())
+    policy.name: policy
+    for policy in (RoundRobin(), OnDemand(), OnDemandOnwards(), LeastLoaded(), LeastLoadedWithOwnership())
 }
 
 

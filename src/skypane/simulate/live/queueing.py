@@ -29,22 +29,33 @@ class QueueRun:
 
 
 def run_queues(
-    arrivals_ns: Int64Array, dominated_at: Int64Array, within_ns: int, setup: LiveSetup, sample_ns: int = 0
+    arrivals_ns: Int64Array,
+    dominated_at: Int64Array,
+    within_ns: int,
+    setup: LiveSetup,
+    sample_ns: int = 0,
+    times_ns: Int64Array | None = None,
+    dealt: Int64Array | None = None,
 ) -> QueueRun:
-    """Queue all records; with ``sample_ns`` also sample the load difference that often."""
+    """Queue all records; with ``sample_ns`` also sample the load difference that often.
+
+    ``times_ns`` are their stamps if those are not the arrivals, ``dealt`` the owners of the first ones, if given.
+    """
     machine = setup.machine
-    costs = (machine.scan_ps, machine.record_ns, 2 * machine.message_ns)
+    nobody: Int64Array = np.empty(0, dtype=np.int64)
     return QueueRun(
         *queue_records(
             arrivals_ns,
+            arrivals_ns if times_ns is None else times_ns,
             dominated_at,
+            nobody if dealt is None else dealt,
             within_ns,
             setup.degree,
             min(setup.queue_size, len(arrivals_ns)),
             setup.ownership.rule,
             setup.reduce.owner_waits,
             setup.emitter_stamps,
-            costs,
+            (machine.scan_ps, machine.record_ns, 2 * machine.message_ns),
             sample_ns,
         )
     )

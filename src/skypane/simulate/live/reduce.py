@@ -1,8 +1,8 @@
 """Reduce: how the owner of a record learns its influence time, and which updates may be sent meanwhile (paper 4).
 
 Every worker finds the influence time within its part, 0 if nothing there dominates the record; the largest is the
-record's. Three of paper 4's rules are corrected here, each where it stands; tests show what goes wrong with the
-printed ones.
+record's. Three of paper 4's rules are corrected here, each where it stands, and one that it leaves open is settled;
+tests show what goes wrong with the printed ones.
 """
 
 from __future__ import annotations

@@ -26,6 +26,8 @@ class LiveRun:
     """What came out, and when things happened."""
 
     updates: list[Update] = field(default_factory=list)
+    forwarded_ns: list[int] = field(default_factory=list)
+    """Of every update, when the collector forwarded it."""
     stamps: list[int] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
     completed_ns: list[int] = field(default_factory=list)
@@ -81,7 +83,9 @@ class LiveSystem:
         last = 0
         for time, row in zip(arrivals, values, strict=True):
             if self._setup.mark_every_ns:
-                items += [(mark, None) for mark in range(last + self._setup.mark_every_ns, time, self._setup.mark_every_ns)]
+                items += [
+                    (mark, None) for mark in range(last + self._setup.mark_every_ns, time, self._setup.mark_every_ns)
+                ]
             items.append((time, tuple(row)))
             last = time
         return items
@@ -136,6 +140,7 @@ class LiveSystem:
             [self._has_room(desk) for desk in self._desks],
             [desk.stored for desk in self._desks],
             [desk.queued for desk in self._desks],
+            self._run.owners[-1] if self._run.owners else 0,
         )
         owner = self._setup.ownership.owner(number, loads)
         if owner is not None:
@@ -201,7 +206,12 @@ class LiveSystem:
         """Updates and the bound, after every record, mark and result: a worker is never silent."""
         worker = self._desks.index(desk)
         updates, bound = desk.worker.send(influence)
-        self._later(_COLLECT, lambda: self._collector.collect(worker, updates, bound))
+        self._later(_COLLECT, lambda: self._collect(worker, updates, bound))
+
+    def _collect(self, worker: int, updates: Sequence[Update], bound: int) -> None:
+        self._collector.collect(worker, updates, bound)
+        forwarded = len(self._collector.forwarded) - len(self._run.forwarded_ns)
+        self._run.forwarded_ns += [self._now] * forwarded
 
     # The reduce
 

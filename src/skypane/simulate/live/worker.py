@@ -33,7 +33,7 @@ def dominates(left: Sequence[float], right: Sequence[float]) -> bool:
 
 
 class LiveWorker:
-    """Call ``advance`` with the time of every record before ``take``; ``result`` when the reduce of an own one is done."""
+    """Call ``advance`` with a record's time, then ``take``; ``result`` when the reduce of an own one is done."""
 
     def __init__(self, within: int, reduce: Reduce) -> None:
         self.within = within
