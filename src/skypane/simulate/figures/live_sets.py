@@ -86,8 +86,8 @@ def _means(draw: Callable[[np.random.Generator, int], Float64Array]) -> list[flo
 
 @cache
 def _stream() -> Int64Array:
-    """Of 50 s of independent points when each is dominated."""
-    count = int(_RATE * _SECONDS)
+    """Of 50 s of independent points, and a little more, when each is dominated."""
+    count = int(_RATE * (_SECONDS + 0.1))
     points = np.random.default_rng(5).random((count, ATTRIBUTES))
     return dominated_at(points, int(_RATE * _WITHIN_NS / 1e9))
 
