@@ -12,7 +12,7 @@ import pyarrow as pa
 from rich.table import Table
 
 from skypane.flow.definition import Definition
-from skypane.flow.panes.worker import lift_accepted
+from skypane.flow.panes.lifting import lift_rows
 from skypane.flow.windows.emit.names import emission
 from skypane.flow.windows.worker import WindowWorker
 from skypane.lateness.progress import Progress
@@ -56,7 +56,7 @@ def step_seconds(rate: int, overlap: int, slide: str, emit: str) -> float:
         ts = ((step * batch + np.arange(batch)) / rate * 1e6).astype(np.int64)
         columns = {name: rng.random(batch) for name in preferences.attributes}
         rows = pa.table({"ts": ts, **columns, GROUP: np.zeros(batch, np.int32), PANE: window.pane_of(ts)})
-        partials = lift_accepted(definition, rows)
+        partials = lift_rows(definition, rows)
         after = int(ts[-1]) - 100_000
         started = time.process_time()
         report = worker.advance(state, [partials], before, after)

@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.flow.panes.held import accepted_of, in_doubt, reasons_of, refused_of, still_held
-from skypane.flow.panes.worker import accepted_in, lift_accepted
+from skypane.flow.panes.worker import accepted_in
+from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import PaneReport, R
 from skypane.lateness.policy import Judgement, Observation
 from skypane.lateness.progress import Progress, Seen
 from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending, Known, Suspects, Verdict, judge
 from skypane.model.ledger import Ledger
-from skypane.tables.rows import sorted_by_group
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _settle(definition: Definition, table: pa.Table | None, doubted: Suspects, v
     ledger = Ledger(report.ledger.accepted, 0, dict(reasons_of(verdict)), newly_held)
     return _Settled(
         replace(report, ledger=ledger),
-        None if accepted is None else sorted_by_group(lift_accepted(definition, accepted)),
+        None if accepted is None else processing_of(definition).merge([processing_of(definition).lift(accepted)]),
         refused_of(table, verdict),
         still_held(table, verdict),
     )

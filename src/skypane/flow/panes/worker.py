@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +9,13 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import Admission, Frontier, count_panes, count_reasons
+from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import PaneReport, newest_panes
 from skypane.lateness.partitions import PartitionSeen
 from skypane.lateness.trust import TaskTrust
 from skypane.model.columns import PANE
 from skypane.model.groups import Int64Array
 from skypane.model.ledger import Ledger
-from skypane.queries.reduce import combine, lift
-from skypane.tables.grouping import key_codes, sort_by
 from skypane.tables.rows import keep_rows, rows_by_group, sorted_by_group
 from skypane.tables.times import times_us
 
@@ -45,6 +43,7 @@ class PaneWorker:
         self._definition = definition
         self._frontier = frontier
         self._admission = Admission(definition, frontier)
+        self._processing = processing_of(definition)
         self._keep_late = keep_late
         self._keep_quarantined = keep_quarantined
         self._pending: list[pa.Table] = []
@@ -78,7 +77,7 @@ class PaneWorker:
     def finish(self) -> PaneReport[pa.Table]:
         """Lift what is left and merge the partials of equal key and pane."""
         self._lift_pending()
-        partials = merge_partials(self._definition, self._partials)
+        partials = self._processing.merge(self._partials)
         seen = PaneReport.merge(self._seen, self._frontier.guard)
         return replace(
             seen,
@@ -110,7 +109,7 @@ class PaneWorker:
             self._pending, self._pending_times = [keep_rows(rows, beyond)], [times[beyond]]
             rows = keep_rows(rows, ~beyond)
         self._note(accepted_in(self._definition, rows))
-        partials = lift_accepted(self._definition, rows)
+        partials = self._processing.lift(rows)
         if partials.num_rows:
             self._partials.append(partials)
 
@@ -131,33 +130,3 @@ def accepted_in(definition: Definition, rows: pa.Table) -> PaneReport[pa.Table]:
         partitions=seen,
         records_by_pane=newest_panes(dict(zip(numbers.tolist(), counts.tolist(), strict=True))),
     )
-
-
-def lift_accepted(definition: Definition, rows: pa.Table) -> pa.Table:
-    """One partial per key and pane; records between hopping windows are in none.
-
-    With ``processing="in_order"`` the records stay as they are: the window stage buffers them and lifts them later.
-    """
-    in_window = definition.window.in_some_window(rows.column(PANE).to_numpy())
-    rows = rows if in_window.all() else keep_rows(rows, in_window)
-    return rows if definition.processing == "in_order" else lift_rows(definition, rows)
-
-
-def lift_rows(definition: Definition, rows: pa.Table) -> pa.Table:
-    """One partial per key and pane."""
-    panes = rows.column(PANE).to_numpy()
-    order = sort_by(key_codes(rows, definition.keys), panes)
-    return lift(definition.query, rows, order, definition.frame).table
-
-
-def merge_partials(definition: Definition, parts: Sequence[pa.Table]) -> pa.Table | None:
-    """One partial per key and pane from several, sorted by key group; ``None`` if there are none."""
-    if not parts:
-        return None
-    table = parts[0]
-    if len(parts) > 1:
-        table = pa.concat_tables(parts)
-    if len(parts) > 1 and definition.processing != "in_order":
-        order = sort_by(key_codes(table, definition.keys), table.column(PANE).to_numpy())
-        table = combine(definition.query, table, order, definition.frame).table
-    return sorted_by_group(table)

@@ -20,6 +20,8 @@ def default_slide(definition: Definition) -> str:
     """The fastest strategy: incremental where windows overlap and the query allows it."""
     if definition.query.dominance is not None and (definition.window.overlap or definition.emit.looks_back):
         return CriticalSlide.name
+    if definition.query.keeps_records:  # there is nothing to combine once for several windows
+        return RecomputeSlide.name
     many_panes = definition.window.panes_per_window >= FEW_PANES
     return TilesSlide.name if many_panes and not _must_repeat(definition) else RecomputeSlide.name
 
@@ -29,7 +31,8 @@ def _must_repeat(definition: Definition) -> bool:
 
     Tiles do not promise that for sums of doubles: which panes are added up first depends on the panes there are.
     """
-    return definition.emit.looks_back > 0 and not definition.query.selective
+    exact = definition.query.selective or definition.query.keeps_records
+    return definition.emit.looks_back > 0 and not exact
 
 
 def check_slide(definition: Definition) -> None:
@@ -43,13 +46,6 @@ def check_slide(definition: Definition) -> None:
             "sliding='tiles' may round an answer otherwise when it is compared with the next one, so for aggregates it "
             "does not go with emit='changes'. Use sliding='auto'."
         )
-
-
-def check_lateness(definition: Definition) -> None:
-    """Refuse options for late records that cannot be had together."""
-    if definition.processing not in {"out_of_order", "in_order"}:
-        raise OptionError(f"processing={definition.processing!r} must be 'out_of_order' or 'in_order'.")
-    definition.emit.check(definition)
 
 
 def slide_for(definition: Definition, threads: int = 1) -> Slide:

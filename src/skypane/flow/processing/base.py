@@ -1,0 +1,102 @@
+"""Processing: how the records of a query become its answers, from the pane stage to the end of the window stage."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from skypane.flow.definition import Definition
+from skypane.flow.late.past import Past
+from skypane.flow.reports import WindowReport
+from skypane.lateness.progress import Progress
+from skypane.model.panes import PaneRange, Span
+from skypane.scheduling.partitioning import EVERYTHING, Cutting, Partitioning, WindowShare
+from skypane.tables.rows import present, sorted_by_group
+
+
+@dataclass(frozen=True)
+class WindowInputs:
+    """What a task of the window stage starts from; every table is of its key groups, sorted by key group."""
+
+    panes: pa.Table | None
+    """The state: rows of panes that windows to come need."""
+    buffer: pa.Table | None
+    """Records whose pane is not sealed yet, where they are handed over as they are."""
+    fresh: Sequence[pa.Table]
+    """This step's partials, or records where they are handed over as they are."""
+    late: pa.Table | None
+    """This step's late records, where they are judged."""
+    past: Callable[[PaneRange], Past]
+    """Looks up sealed panes; called only if there are records that need them."""
+    share: WindowShare = EVERYTHING
+    """Which windows the task answers; the tables have the rows of the panes that it needs for them."""
+
+    @property
+    def rows_read(self) -> int:
+        """The rows that windows are answered from."""
+        return sum(table.num_rows for table in self._to_answer)
+
+    @property
+    def rows_owned(self) -> int:
+        """Those of them whose pane no other task owns."""
+        return sum(self.share.owned(table).num_rows for table in self._to_answer)
+
+    @property
+    def _to_answer(self) -> tuple[pa.Table, ...]:
+        return present([self.panes, self.buffer, *self.fresh])
+
+
+class Processing(ABC):
+    """Immutable; everything that is remembered is in the tables that a step keeps."""
+
+    name: ClassVar[str]
+    """For options and explanations."""
+    buffers: ClassVar[bool] = False
+    """Whether the pane stage hands records over as they are, and the window stage keeps them until they are sealed."""
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition = definition
+
+    @property
+    @abstractmethod
+    def hands_over(self) -> str:
+        """What the pane stage does, in words."""
+
+    @abstractmethod
+    def lift(self, rows: pa.Table) -> pa.Table:
+        """What the pane stage hands over of accepted records, which know their pane."""
+
+    @abstractmethod
+    def combine(self, parts: Sequence[pa.Table]) -> pa.Table:
+        """What it hands over of several such tables."""
+
+    def merge(self, parts: Sequence[pa.Table]) -> pa.Table | None:
+        """The same, sorted by key group; ``None`` if there is nothing."""
+        return sorted_by_group(self.combine(parts)) if parts else None
+
+    @abstractmethod
+    def run(
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
+    ) -> WindowReport[pa.Table, pa.Table]:
+        """One task of the window stage: the punctuation moves from that of ``before`` to ``after_us``."""
+
+    @property
+    def cuts_windows(self) -> bool:
+        """Whether several tasks can share the windows of one key."""
+        return False
+
+    def cutting(self, span: Span, filled: PaneRange, partitioning: Partitioning, *, late: bool) -> Cutting | None:
+        """How the windows of a step may be dealt out to several tasks; ``None`` if one must answer them all."""
+        del span, filled, partitioning, late
+        return None
+
+    @abstractmethod
+    def result_schema(self, records: pa.Schema) -> pa.Schema:
+        """The schema of the answers to records of some schema."""
+
+    def warm_up(self) -> None:  # noqa: B027 - there may be nothing to compile
+        """Compile the kernels that it uses itself."""

@@ -1,0 +1,26 @@
+"""Which processing serves which query."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skypane.flow.definition import Definition
+from skypane.flow.processing.base import Processing
+from skypane.flow.processing.in_order import InOrder
+from skypane.flow.processing.out_of_order import OutOfOrder
+from skypane.model.errors import OptionError
+
+PROCESSINGS: Final[dict[str, type[Processing]]] = {kind.name: kind for kind in (OutOfOrder, InOrder)}
+
+
+def processing_of(definition: Definition) -> Processing:
+    """The one that the query or its windows need, or the one that was asked for."""
+    asked = InOrder.name if definition.query.in_order else definition.processing
+    return PROCESSINGS[definition.window.processing or asked](definition)
+
+
+def check_processing(definition: Definition) -> None:
+    """Refuse a processing that there is not."""
+    asked = (OutOfOrder.name, InOrder.name)
+    if definition.processing not in asked:
+        raise OptionError(f"processing={definition.processing!r} must be {' or '.join(map(repr, asked))}.")

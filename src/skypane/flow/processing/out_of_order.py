@@ -1,0 +1,98 @@
+"""Out of order: records are lifted as they come, so that an open pane holds only what may still matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.flow.late.past import Past
+from skypane.flow.panes.lifting import combine_partials, in_some_window, lift_rows
+from skypane.flow.processing.base import Processing, WindowInputs
+from skypane.flow.reports import WindowReport
+from skypane.flow.windows.slide.choice import slide_for
+from skypane.flow.windows.worker import WindowWorker
+from skypane.lateness.progress import Progress
+from skypane.model.columns import PANE
+from skypane.model.panes import PaneRange, Span
+from skypane.scheduling.partitioning import Cutting, Partitioning
+
+
+class OutOfOrder(Processing):
+    """The default for windows of time."""
+
+    name = "out_of_order"
+
+    @property
+    def hands_over(self) -> str:
+        """Partials, which may be all there was."""
+        return (
+            "keeps records as they are"
+            if self._definition.query.keeps_records
+            else "keeps one partial per key and pane"
+        )
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        """One partial per key and pane."""
+        return lift_rows(self._definition, in_some_window(self._definition, rows))
+
+    def combine(self, parts: Sequence[pa.Table]) -> pa.Table:
+        """One partial per key and pane again."""
+        return combine_partials(self._definition, parts)
+
+    def run(
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
+    ) -> WindowReport[pa.Table, pa.Table]:
+        """Merge the partials into the open panes, seal, slide, emit."""
+        return self._advance(before, after_us, inputs, inputs.fresh, None, threads)
+
+    @property
+    def cuts_windows(self) -> bool:
+        """If the slide can answer them apart."""
+        return slide_for(self._definition).answers_apart
+
+    def cutting(self, span: Span, filled: PaneRange, partitioning: Partitioning, *, late: bool) -> Cutting | None:
+        """As the slide allows it."""
+        slide, definition = slide_for(self._definition), self._definition
+        if not slide.answers_apart:
+            return None
+        cutting = Cutting(partitioning, definition.window, span, filled, definition.emit.looks_back)
+        visits = slide.visits(len(cutting.windows))
+        return replace(cutting, whole=slide.needs_all_panes, late=late, visits=visits)
+
+    def result_schema(self, records: pa.Schema) -> pa.Schema:
+        """Keys, window, then what the query answers with."""
+        return WindowWorker(self._definition).result_schema(records)
+
+    def warm_up(self) -> None:
+        """Compile what the slide uses."""
+        slide_for(self._definition).warm_up()
+
+    def _advance(
+        self,
+        before: Progress,
+        after_us: int | None,
+        inputs: WindowInputs,
+        fresh: Sequence[pa.Table],
+        waiting: pa.Table | None,
+        threads: int,
+    ) -> WindowReport[pa.Table, pa.Table]:
+        """``waiting`` are records of open panes that are not among the partials, if there are any."""
+        late = inputs.late if inputs.late is not None and inputs.late.num_rows else None
+        waiting = waiting if late is not None and self._definition.query.selective else None
+        worker = WindowWorker(self._definition, threads)
+        past = self._past(before, fresh, late, inputs)
+        return worker.advance(inputs.panes, fresh, before, after_us, past, late, waiting, inputs.share)
+
+    def _past(self, before: Progress, fresh: Sequence[pa.Table], late: pa.Table | None, inputs: WindowInputs) -> Past:
+        """The sealed panes that share a window with a record of this step that came after its pane was sealed."""
+        definition = self._definition
+        if not definition.retention_us or before.punctuation_us is None or not inputs.share.first_of_groups:
+            return Past()
+        panes = [part.column(PANE).to_numpy() for part in (*fresh, late) if part is not None]
+        numbers = np.concatenate(panes) if panes else np.zeros(0, dtype=np.int64)
+        oldest = definition.history_from(before.punctuation_us)
+        overdue = (numbers >= oldest) & (numbers < definition.window.sealed_before(before.punctuation_us))
+        return inputs.past(definition.window.neighbours(numbers[overdue])) if overdue.any() else Past()
