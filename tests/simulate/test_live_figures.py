@@ -35,7 +35,7 @@ def test_the_highest_rate_equals_its_bandwidth(monkeypatch: pytest.MonkeyPatch, 
     def offered(_name: str, window: int, workers: int) -> float:
         return workers * 1e6 / float(np.power(window, 0.4))
 
-    monkeypatch.setattr(live_rates, "offered", offered)
+    monkeypatch.setattr(live_rates, "_offered_once", offered)
     exact = (degree * 1e6 / seconds**0.4) ** (1 / 1.4)
     assert live_rates.highest_rate("correlated", seconds, degree) == pytest.approx(exact, rel=0.01)
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from skypane.kernels import reference
 from skypane.kernels.sliding import STILL_ALIVE
 from skypane.model.errors import OptionError
-from skypane.model.groups import Float64Array
+from skypane.model.groups import Float64Array, Int64Array
 from skypane.simulate.live import samples
-from skypane.simulate.live.lifetimes import dominated_at, live_sizes
-from skypane.simulate.live.ownership import OWNERSHIPS, Loads, ownership
+from skypane.simulate.live.lifetimes import dominated_at
+from skypane.simulate.live.ownership import OWNERSHIPS, Loads
 from skypane.simulate.live.queueing import run_queues
 from skypane.simulate.live.reduce import ASYNCHRONOUS, SYNCHRONOUS, Reduce
 from skypane.simulate.live.setup import LiveMachine, LiveSetup
@@ -31,6 +31,14 @@ def run(
 ) -> LiveRun:
     setup = LiveSetup(LiveMachine(0, queue_ns), degree, reduce=reduce, mark_every_ns=mark_every_ns)
     return LiveSystem(setup, within).run([record[0] for record in records], [record[1:] for record in records])
+
+
+def live_sizes(dominated: Int64Array, window: int) -> Int64Array:
+    """How many records are stored after each one, if every record expires ``window`` records after it came."""
+    count = len(dominated)
+    ends = np.minimum(dominated, np.arange(count) + window)
+    leaving = np.bincount(ends[ends < count], minlength=count)
+    return np.asarray(np.cumsum(1 - leaving), dtype=np.int64)
 
 
 class EntersAtItsInfluence(Reduce):
@@ -191,8 +199,6 @@ def test_more_workers_offer_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bad_options_are_named() -> None:
-    with pytest.raises(OptionError, match="ownership 'best' must be one of rr, od, od_on, llw, llw"):
-        ownership("best")
     with pytest.raises(OptionError, match="degree=0"):
         LiveSetup(LiveMachine(1), 0)
     with pytest.raises(OptionError, match="queue_size=0"):

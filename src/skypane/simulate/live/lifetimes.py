@@ -1,4 +1,4 @@
-"""Lifetimes: of every record of a stream the first later one that dominates it; from that, the size of the live set."""
+"""Lifetimes: of every record of a stream the first later one that dominates it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,3 @@ def dominated_at(points: Float64Array, longest: int) -> Int64Array:
         live = rows[(died == STILL_ALIVE) & (rows > high - longest)]
         low = high
     return found
-
-
-def live_sizes(dominated: Int64Array, window: int) -> Int64Array:
-    """How many records are stored after each one, if every record expires ``window`` records after it came."""
-    count = len(dominated)
-    ends = np.minimum(dominated, np.arange(count) + window)
-    leaving = np.bincount(ends[ends < count], minlength=count)
-    return np.asarray(np.cumsum(1 - leaving), dtype=np.int64)

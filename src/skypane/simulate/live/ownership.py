@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from skypane.kernels import live_queues
-from skypane.model.errors import OptionError
 
 
 class Loads(NamedTuple):
@@ -97,10 +96,3 @@ OWNERSHIPS: Final[dict[str, Ownership]] = {
     policy.name: policy
     for policy in (RoundRobin(), OnDemand(), OnDemandOnwards(), LeastLoaded(), LeastLoadedWithOwnership())
 }
-
-
-def ownership(name: str) -> Ownership:
-    """The policy of this name."""
-    if name not in OWNERSHIPS:
-        raise OptionError(f"ownership {name!r} must be one of {', '.join(OWNERSHIPS)}.")
-    return OWNERSHIPS[name]

@@ -12,6 +12,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from skypane.simulate.live.collector import LiveCollector
 from skypane.simulate.live.ownership import Loads
@@ -32,16 +33,19 @@ class LiveRun:
     owners: list[int] = field(default_factory=list)
     completed_ns: list[int] = field(default_factory=list)
     """Of every record, when the last worker had processed it."""
-    stored: list[tuple[int, ...]] = field(default_factory=list)
-    """What every worker's counter said when the emitter took the record."""
 
 
-@dataclass
+_Item: TypeAlias = tuple[LiveRecord | None, int]
+"""A record and its time, or a mark of that time."""
+
+
+@dataclass(eq=False)
 class _Desk:
     """A worker and what lies before it."""
 
+    number: int
     worker: LiveWorker
-    queue: deque[tuple[LiveRecord | None, int]] = field(default_factory=deque)  # None: a mark of that time
+    queue: deque[_Item] = field(default_factory=deque)
     results: deque[tuple[int, int]] = field(default_factory=deque)
     stored: int = 0
     queued: int = 0
@@ -55,13 +59,14 @@ class LiveSystem:
     def __init__(self, setup: LiveSetup, within: int) -> None:
         self._setup = setup
         self._within = within
-        self._desks = [_Desk(LiveWorker(within, setup.reduce)) for _ in range(setup.degree)]
+        self._desks = [_Desk(number, LiveWorker(within, setup.reduce)) for number in range(setup.degree)]
         self._collector = LiveCollector(setup.degree, setup.reduce)
         self._agenda: list[tuple[int, int, int, Callable[[], None]]] = []
         self._scheduled = 0
         self._now = 0
         self._coming: deque[tuple[int, tuple[float, ...] | None]] = deque()
-        self._item: tuple[LiveRecord | None, int] | None = None
+        self._item: _Item | None = None
+        self._ended = False
         self._undelivered: list[int] = []
         self._run = LiveRun()
 
@@ -97,40 +102,37 @@ class LiveSystem:
     # The emitter
 
     def _emit(self) -> None:
-        """Go on with the record at hand, or take the next one if it is there."""
-        while True:
-            if self._item is None and not self._take_next():
-                return
-            if not self._deliver():
-                return  # asked again when a queue has room
+        """Go on with the record at hand, or take the next one if it is there; asked again when a queue has room."""
+        if self._item is None:
+            self._take_next()
+        if self._item is not None:
+            self._deliver(self._item)
 
-    def _take_next(self) -> bool:
+    def _take_next(self) -> None:
         if not self._coming:
-            self._finish_stream()
-            return False
+            self._end()
+            return
         arrival, values = self._coming[0]
         if arrival > self._now:
             self._at(arrival, _EMIT, self._emit)
-            return False
+            return
         self._coming.popleft()
         time = self._now if self._setup.emitter_stamps else arrival
         self._undelivered = list(range(self._setup.degree))
         if values is None:
             self._item = (None, time)
-            return True
+            return
         number = len(self._run.stamps)
         self._item = (LiveRecord(number, time, values), time)
         self._run.stamps.append(time)
-        self._run.stored.append(tuple(desk.stored for desk in self._desks))
         self._run.completed_ns.append(0)
         self._choose(number)
-        return True
 
-    def _finish_stream(self) -> None:
-        """Once: a last mark when everything has expired."""
-        if self._undelivered != [-1]:
+    def _end(self) -> None:
+        """Once: a last mark, of a time when everything has expired."""
+        if not self._ended:
+            self._ended = True
             end = max(self._run.stamps, default=0) + self._within + 1
-            self._undelivered = [-1]
             for desk in self._desks:
                 desk.queue.append((None, end))
                 self._wake(desk)
@@ -147,24 +149,21 @@ class LiveSystem:
             self._run.owners.append(owner)
             self._desks[owner].queued += 1
 
-    def _deliver(self) -> bool:
-        """Push the item where there is room; whether all have it."""
-        assert self._item is not None
-        record, _ = self._item
+    def _deliver(self, item: _Item) -> None:
+        """Push the item where there is room."""
+        record, _ = item
         if record is not None and len(self._run.owners) == record.number:
             self._choose(record.number)
             if len(self._run.owners) == record.number:
-                return False
+                return  # nobody has room
         for worker in [w for w in self._undelivered if self._has_room(self._desks[w])]:
             self._undelivered.remove(worker)
-            self._desks[worker].queue.append(self._item)
+            self._desks[worker].queue.append(item)
             self._wake(self._desks[worker])
-        if self._undelivered:
-            return False
-        self._item = None
-        # The next record comes after those workers that were idle have taken this one.
-        self._at(self._now, _EMIT, self._emit)
-        return False
+        if not self._undelivered:
+            self._item = None
+            # The next record comes after those workers that were idle have taken this one.
+            self._at(self._now, _EMIT, self._emit)
 
     def _has_room(self, desk: _Desk) -> bool:
         return len(desk.queue) < self._setup.queue_size
@@ -194,7 +193,7 @@ class LiveSystem:
         self._wake(desk)
 
     def _process(self, desk: _Desk, record: LiveRecord) -> None:
-        own = self._desks[self._run.owners[record.number]] is desk
+        own = self._run.owners[record.number] == desk.number
         influence = desk.worker.take(record, own)
         desk.stored = desk.worker.stored
         desk.queued -= own
@@ -204,9 +203,8 @@ class LiveSystem:
 
     def _send(self, desk: _Desk, influence: int | None) -> None:
         """Updates and the bound, after every record, mark and result: a worker is never silent."""
-        worker = self._desks.index(desk)
         updates, bound = desk.worker.send(influence)
-        self._later(_COLLECT, lambda: self._collect(worker, updates, bound))
+        self._later(_COLLECT, lambda: self._collect(desk.number, updates, bound))
 
     def _collect(self, worker: int, updates: Sequence[Update], bound: int) -> None:
         self._collector.collect(worker, updates, bound)
