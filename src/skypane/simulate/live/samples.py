@@ -90,7 +90,7 @@ class LiveSample:
         return self.offered(window, LiveSetup(LiveMachine(machine.scan_ps, 0), 1))
 
 
-def draw_sample(name: str, before: int, measured: int = 140_000, seed: int = 1) -> LiveSample:
+def draw_sample(name: str, before: int, measured: int = 240_000, seed: int = 1) -> LiveSample:
     """Points of a distribution as large as paper 4's."""
     random = np.random.default_rng(seed)
     points: Float64Array = np.empty((0, ATTRIBUTES))
