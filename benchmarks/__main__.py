@@ -26,6 +26,7 @@ from benchmarks import (  # noqa: E402
     strategies,
     sustainable,
     traffic,
+    windows,
 )
 
 RESULTS = ROOT / "results"
@@ -33,6 +34,7 @@ PURE: dict[str, ModuleType] = {"kernels": kernels, "traffic": traffic, "overlap"
 """Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
+    "windows": windows,
     "strategies": strategies,
     "sustainable": sustainable,
     "memory": memory,
