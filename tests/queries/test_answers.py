@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from skypane.local.preparation import prepare
 from skypane.model.columns import GROUP, ID
-from skypane.model.errors import OptionError
+from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import Groups
 from skypane.queries.accumulators.base import Accumulator, Inputs
 from skypane.queries.accumulators.functions import call
@@ -35,6 +36,15 @@ ODD_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
 def test_an_aggregate_cannot_have_the_name_of_a_result_column(name: str) -> None:
     with pytest.raises(OptionError, match=f"cannot be called {name!r}"):
         Aggregates.of({name: "count"})
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "variance", "stddev"])
+def test_numbers_are_aggregated_and_texts_are_refused(function: str) -> None:
+    for kind in (pa.int32(), pa.float64(), pa.decimal128(9, 2)):
+        accumulator(function).check(kind, "x")
+    for kind in (pa.string(), pa.bool_(), pa.timestamp("us")):
+        with pytest.raises(SchemaError, match=re.escape(f"x={function}(...) needs numbers, not {kind}")):
+            accumulator(function).check(kind, "x")
 
 
 def test_aggregates_that_differ_only_in_case_are_refused() -> None:

@@ -41,10 +41,15 @@ from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.lateness.suspects import Ending
 from skypane.local.engine import LONG_AFTER_US, Engine
+from skypane.model.ddl import as_schema
 from skypane.model.durations import parse_duration_us
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
+from skypane.queries.apply import Apply
 from skypane.queries.base import Query
+from skypane.queries.fold import Fold
+from skypane.queries.folded import fold_query
+from skypane.queries.functions.loading import load
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
@@ -176,6 +181,10 @@ def _query(body: Mapping[str, Any], time: str) -> Query:
         return TopDelta(options["delta"], Preferences.of(**preferences))
     if kind == "top_k":
         return TopK(options["k"], options["score"])
+    if kind == "apply":
+        return Apply.of(load(options["function"])[1], as_schema(options["schema"], "schema"))
+    if kind == "fold":
+        return fold_query(Fold.of(load(options["function"])[1]))
     return Aggregates.of(options, time)
 
 
