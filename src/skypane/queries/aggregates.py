@@ -69,7 +69,6 @@ class Aggregates(Query):
     """Named aggregate functions of SQL expressions; nulls are left out, as in SQL."""
 
     kind = "aggregate"
-    reads_frame = False
 
     outputs: tuple[Output, ...]
     time: str | None = None
