@@ -92,7 +92,7 @@ def test_the_command_line_says_the_same_as_a_file() -> None:
     flags = {
         "query_key": ["a", "b"],
         "query_delta": "1_000",
-        "query_aggregate": ["n=count", "p = mean(price)"],
+        "query_aggregate": ["n=count", "p = mean(price)", "q=max_by(a, if(b = 1, c, d))"],
         "lateness_max_future": "none",
         "lateness_target": "5 %",
         "parallel_inline_rows": "7",
@@ -104,7 +104,11 @@ def test_the_command_line_says_the_same_as_a_file() -> None:
     }
     given = given_settings(flags)
     assert {section: settings for section, settings in given.items() if settings} == {
-        "query": {"key": ["a", "b"], "delta": 1000, "aggregate": {"n": "count", "p": "mean(price)"}},
+        "query": {
+            "key": ["a", "b"],
+            "delta": 1000,
+            "aggregate": {"n": "count", "p": "mean(price)", "q": "max_by(a, if(b = 1, c, d))"},
+        },
         "lateness": {"max_future": None, "target": 0.05},
         "parallel": {"inline_rows": 7},
         "run": {"flush": False, "name": "best"},
