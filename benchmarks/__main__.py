@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     strategies,
     sustainable,
     traffic,
+    windows,
 )
 
 RESULTS = ROOT / "results"
@@ -40,6 +41,7 @@ PURE: dict[str, ModuleType] = {
 """Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
+    "windows": windows,
     "strategies": strategies,
     "sustainable": sustainable,
     "memory": memory,

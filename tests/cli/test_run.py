@@ -335,3 +335,25 @@ def test_a_signal_to_all_its_processes_ends_it_after_the_step_under_way(number: 
     assert "Traceback" not in text
     assert len(text.splitlines()) < 60
     assert list((folder / "checkpoint" / "scratch").iterdir()) == []
+
+
+@pytest.mark.spark
+def test_a_signal_while_spark_starts_is_not_lost(folder: Path) -> None:
+    written(folder, COMPLETE.replace("records = 4000", "records = 100000000").replace("available_now = true", ""))
+    process = subprocess.Popen(
+        command("query.toml"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert "Starting embedded Spark" in process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(300) == 0
+        assert process.stdout.read() == ""
+    finally:
+        os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
+    assert not (folder / "checkpoint").exists()

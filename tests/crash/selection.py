@@ -59,10 +59,25 @@ AGGREGATE = Chain(
     ("parquet", "json", "discard"),
     files=8,
 )
-CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE)
+APPLY = Chain(
+    "apply",
+    Configuration(
+        "apply",
+        ("1 second", "500 milliseconds"),
+        ("city",),
+        "fixed_delay",
+        "full",
+        lateness={"allowed": "500 milliseconds"},
+    ),
+    files=5,
+)
+FOLD = Chain("fold", Configuration("fold", ("1 second", "250 milliseconds"), (), "kslack", "changes"), files=5)
+CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD)
 KILLS = {
     SKYLINE.name: ("step.begin", "panes.done", "results.staged", "late.published"),
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
+    APPLY.name: ("failed.published",),
+    FOLD.name: ("windows.done",),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }
 """Where processes die, in this order; ``intent.logged`` is left to an idle stream."""

@@ -57,6 +57,17 @@ queries: st.SearchStrategy[Query] = st.sampled_from(
                 "sd": "stddev(n)",
             }
         ),
+        Aggregates.of(
+            {
+                "first_a": "first(a)",
+                "last_b": "last(b, true)",
+                "at_least": "min_by(n, a)",
+                "values": "approx_count_distinct(a)",
+                "median": "approx_percentile(b, 0.5, 6)",
+                "var": "var_pop(n)",
+            },
+            "ts",
+        ),
     ]
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,12 +20,16 @@ from skypane.flow.windows.slide.choice import check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
+from skypane.model.ddl import SchemaLike
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
 from skypane.model.panes import Panes
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
+from skypane.queries.apply import Apply
 from skypane.queries.base import Query
+from skypane.queries.fold import Fold
+from skypane.queries.folded import fold_query
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
@@ -35,6 +39,7 @@ from skypane.spark.explain import explain
 from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
+from skypane.spark.schemas import checked_schema
 from skypane.spark.settings import Settings
 from skypane.spark.sinks.custom import as_sink
 
@@ -99,8 +104,46 @@ class Windowed:
         return self.query(TopK(k, score))
 
     def aggregate(self, /, **outputs: str) -> ContinuousQuery:
-        """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression."""
-        return self.query(Aggregates.of(outputs))
+        """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression.
+
+        Functions have the names of Spark SQL: docs/aggregates.md.
+        """
+        return self.query(Aggregates.of(outputs, self.source.time))
+
+    def apply(self, function: Callable[..., Any], schema: SchemaLike) -> ContinuousQuery:
+        """The rows that a function of yours returns for each window.
+
+        function: ``fn(records)``, ``fn(key, records)`` or ``fn(key, window, records)``, as in Spark's
+            ``applyInPandas``: parameters without a default count. ``records`` are those of one key and window in the
+            order of their time, as an Arrow table, or as the annotation says: ``pa.Table``, ``dict`` (NumPy arrays by
+            column), ``pd.DataFrame``. ``key`` is a tuple, ``window`` an :class:`~skypane.model.window.Window`. It
+            returns a table, a DataFrame, a dict of columns, a dict of plain values (one row) or a list of dicts.
+        schema: the columns that it returns: text such as ``"median double, n long"``, or a schema of Arrow or Spark.
+        """
+        return self.query(Apply.of(function, checked_schema(schema, "schema")))
+
+    def fold(
+        self,
+        init: Any,
+        update: Callable[[Any, Any], Any] | None = None,
+        merge: Callable[[Any, Any], Any] | None = None,
+        finish: Callable[..., Any] | None = None,
+        *,
+        schema: SchemaLike | None = None,
+        state: SchemaLike | None = None,
+        combine: str | Iterable[str] = (),
+        inverse: Callable[[Any, Any], Any] | None = None,
+    ) -> ContinuousQuery:
+        """An incremental function of yours over each window, see :class:`~skypane.queries.fold.Fold`.
+
+        ``init`` alone may also be an ``sp.Fold``, or a class that has its parts.
+        """
+        if update is None:
+            fold = Fold.of(init, "init")
+        else:
+            fold = Fold(init, update, merge, finish, schema, state, combine, inverse)
+        checked_schema(fold.returns, "schema")
+        return self.query(fold_query(fold))
 
     def query(self, query: Query) -> ContinuousQuery:
         """Any :class:`~skypane.queries.base.Query`, your own included."""
@@ -216,18 +259,22 @@ class ContinuousQuery:
         checkpoint: str | os.PathLike[str] | None = None,
         late: SinkLike | None = None,
         quarantine: SinkLike | None = None,
+        failed: SinkLike | None = None,
         trigger: str = "500 milliseconds",
         available_now: bool = False,
         flush: bool | Literal["auto"] = "auto",
         idle_timeout: Duration | None = "1 minute",
         emit: str | Emission = "full",
         name: str | None = None,
+        accept_changed_code: bool = False,
     ) -> RunningQuery:
         """Start the query.
 
         sink, late, quarantine: where results, late records and unusable records go: ``sp.ParquetSink(path)``,
             ``sp.MemorySink(name)``, ``sp.ConsoleSink()``, ``sp.FormatSink(format, ...)`` or a function of
             (DataFrame, batch_id). Late and quarantined records are counted in any case.
+        failed: where windows go on which a function of ``apply`` or ``fold`` fails, with the function, the error and
+            the number of records; without it such an error ends the query, and nothing of its step is committed.
         checkpoint: a folder from which the query restarts exactly where it was; without one it cannot be restarted.
         trigger: how often to take a step. ``available_now=True``: process everything the source has, and end.
         flush: at the end of ``available_now``, which windows to close and emit. ``"auto"``: those that have ended by
@@ -239,9 +286,21 @@ class ContinuousQuery:
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
             previous window's answer of the key into this one: far fewer rows where windows overlap.
         name: what Spark calls the query.
+        accept_changed_code: continue from the checkpoint although functions of ``apply`` or ``fold`` have changed.
         """
         run = RunOptions(
-            sink, checkpoint, late, quarantine, trigger, available_now, flush, idle_timeout, emit=emit, name=name
+            sink,
+            checkpoint,
+            late,
+            quarantine,
+            failed,
+            trigger,
+            available_now,
+            flush,
+            idle_timeout,
+            emit=emit,
+            name=name,
+            accept_changed_code=accept_changed_code,
         )
         return launch(self.source.df, *self.plan(run, self._slots))
 
@@ -263,7 +322,10 @@ class ContinuousQuery:
             allowed_lateness_us=self.waiting.allowed_us,
             harm_horizon_us=self.waiting.harm_horizon_us(self.spec, asked=run.late is not None),
             processing=self.parallelism.processing,
+            sets_aside=run.failed is not None,
         )
+        if run.failed is not None and not self.question.runs_functions:
+            raise OptionError(f"failed= is for apply and fold, which call functions, not for {self.question.kind}.")
         check_slide(definition)
         check_processing(definition)
         definition.emit.check(definition)
@@ -283,12 +345,14 @@ def _launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings)
         sink=as_sink(run.sink, "sink"),
         late=None if run.late is None else as_sink(run.late, "late"),
         quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
+        failed=None if run.failed is None else as_sink(run.failed, "failed"),
         trigger=None if run.available_now else run.trigger,
         ending=run.ending,
         idle_timeout_us=idle_us,
         punctuator=punctuator,
         settings=settings,
         name=run.name,
+        accept_changed_code=run.accept_changed_code,
     )
 
 

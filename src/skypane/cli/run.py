@@ -17,7 +17,7 @@ from skypane.cli.progress import ProgressPanel, watching
 from skypane.cli.run_flags import with_run_flags
 from skypane.cli.run_query import Planned, check_folder, plan
 from skypane.cli.run_spec import Spec, load_spec
-from skypane.cli.stopping import StopRequest, children_ignore
+from skypane.cli.stopping import StopRequest, starting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,8 +60,8 @@ def run(
 
 @contextmanager
 def _spark(console: Console, log: Path) -> Iterator[SparkSession]:
-    _say(console, f"Starting embedded Spark (its log: {log}) ...")
-    with children_ignore(signal.SIGTERM):
+    with starting(signal.SIGTERM):
+        _say(console, f"Starting embedded Spark (its log: {log}) ...")
         spark = sp.embedded_session("skypane-run", log_file=log)
     try:
         yield spark

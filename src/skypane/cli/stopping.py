@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -39,14 +41,28 @@ class StopRequest:
             signal.signal(number, handler)
 
 
-@contextmanager
-def children_ignore(number: signal.Signals) -> Iterator[None]:
-    """Processes started in here ignore the signal for good, as Spark's JVM does with Ctrl-C by itself.
+_ignored_by_children: set[signal.Signals] = set()
 
-    A service manager sends SIGTERM to every process of a service. The JVM ends when this process does.
+
+def _ignore() -> None:
+    for number in _ignored_by_children:
+        signal.signal(number, signal.SIG_IGN)
+
+
+os.register_at_fork(after_in_child=_ignore)
+
+
+@contextmanager
+def starting(number: signal.Signals) -> Iterator[None]:
+    """Nothing is under way yet: the signal ends this process at once, as a stop, and is left to it by its children.
+
+    A service manager sends SIGTERM to every process of a service. Processes started in here ignore it for good, as
+    Spark's JVM does with Ctrl-C by itself; the JVM ends when this process does.
     """
-    before = signal.signal(number, signal.SIG_IGN)
+    before = signal.signal(number, lambda *_: sys.exit(0))
+    _ignored_by_children.add(number)
     try:
         yield
     finally:
+        _ignored_by_children.discard(number)
         signal.signal(number, before)

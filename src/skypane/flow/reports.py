@@ -131,6 +131,10 @@ class WindowReport(Generic[R, S]):
     """Result rows; windows of one key in order, unless tasks take turns with them."""
     late: tuple[R, ...] = ()
     """The late records as their sink gets them."""
+    failed: tuple[R, ...] = ()
+    """Windows without an answer, since a function of the user's failed, as their sink gets them."""
+    failures: int = 0
+    """How many."""
     judged: Judgement = field(default_factory=Judgement)
     lessons: Judgement = field(default_factory=Judgement)
     """The same without records that no permitted slack could have saved: what the policy learns from."""
@@ -168,6 +172,8 @@ class WindowReport(Generic[R, S]):
             kept=Kept.merge([p.kept for p in parts]),
             answers=_chained(p.answers for p in parts),
             late=_chained(p.late for p in parts),
+            failed=_chained(p.failed for p in parts),
+            failures=sum(p.failures for p in parts),
             judged=sum((p.judged for p in parts), Judgement()),
             lessons=sum((p.lessons for p in parts), Judgement()),
             windows=sum(p.windows for p in parts),

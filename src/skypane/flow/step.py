@@ -70,6 +70,8 @@ class StepState(Generic[S]):
     """All records since the query began."""
     windows: int = 0
     """All (key, window) answers emitted since the query began."""
+    failures: int = 0
+    """All windows that were set aside since the query began, because a function of the user's failed."""
     judged: Judgement = field(default_factory=Judgement)
     """About the late records of the last step that the policy learns from."""
     judged_so_far: Judgement = field(default_factory=Judgement)
@@ -225,6 +227,7 @@ def _move(
         kept=windows.kept,
         ledger=before.ledger + decision.ledger,
         windows=before.windows + windows.windows,
+        failures=before.failures + windows.failures,
         judged=windows.lessons,
         judged_so_far=before.judged_so_far + windows.judged,
         clock=clock,

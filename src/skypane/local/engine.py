@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -52,8 +52,10 @@ class StepOutput:
     quarantined: list[pa.Table]
     ledger: Ledger
     latencies: Latencies
-    replication: float | None
+    replication: float | None = None
     """How many window-stage tasks read a row, on average."""
+    failed: list[pa.Table] = field(default_factory=list)
+    """Windows on which a function of the user's failed, where they are set aside."""
 
 
 @dataclass(frozen=True)
@@ -214,4 +216,5 @@ def _output(stepped: Stepped[pa.Table, pa.Table]) -> tuple[EngineState, StepOutp
         stepped.ledger,
         stepped.latencies,
         windows.replication,
+        list(windows.failed),
     )

@@ -131,6 +131,13 @@ class WindowShare:
         """Whether it answers the first window: who does also deals with records that came late."""
         return self.cut is None or self.task == self.cut.task_of(self.cut.span.first)
 
+    def answers(self, windows: Int64Array) -> BoolArray:
+        """Which of these windows it answers."""
+        if self.cut is None:
+            return np.ones(len(windows), dtype=np.bool_)
+        own: BoolArray = self.cut.sets_of(windows) % self.cut.degree == self.task
+        return own
+
     def owned(self, table: pa.Table) -> pa.Table:
         """The rows of the panes that it owns."""
         return self._of(table, None if self.cut is None else self.cut.owner_of(_panes(table)) == self.task)

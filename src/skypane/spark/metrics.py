@@ -36,6 +36,8 @@ class StepMetrics:
     windows: int
     revised: int
     """How many (key, window) answers were corrected."""
+    failed: int
+    """How many windows were set aside, since a function of the user's failed."""
     last_windows: tuple[tuple[int, int], ...]
     """End (microseconds) and answer rows, over all keys, of the newest windows that this step emitted."""
     rows_emitted: int
@@ -100,6 +102,8 @@ class Metrics:
     steps: int
     last: StepMetrics | None
     recent: tuple[StepMetrics, ...] = field(repr=False, default=())
+    failed: int = 0
+    """Windows that were set aside, since a function of the user's failed."""
 
     @property
     def delivered(self) -> int:
@@ -113,6 +117,7 @@ class Metrics:
             "delivered": self.delivered,
             "judged": asdict(self.judged),
             "windows": self.windows,
+            "failed": self.failed,
             "steps": self.steps,
             "last": asdict(self.last) if self.last else None,
         }
@@ -150,6 +155,7 @@ def step_metrics(
         held=manifest.state.ledger.held,
         windows=windows.windows,
         revised=windows.revised,
+        failed=windows.failures,
         last_windows=windows.last_windows,
         rows_emitted=sum(file.rows for file in windows.answers),
         t_max_us=progress.t_max_us,

@@ -101,7 +101,7 @@ class SparkStages:
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
         shares = window_shares(rows, move.degree, self.settings.window_scheduling, self._cutting(move, kept))
         in_driver = self._in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares)
-        late = self.outputs.late
+        late, failed = self.outputs.late, self.outputs.failed
         job = WindowJob(
             definition=self.definition,
             step=self.step,
@@ -112,6 +112,7 @@ class SparkStages:
             answers=self.outputs.results.sink.writer(self.scratch),
             answer_schema=self.outputs.results.schema,
             late=None if late is None else late.sink.writer(self.scratch),
+            failed=None if failed is None else failed.sink.writer(self.scratch),
             threads=self._threads(len(shares), in_driver=in_driver),
         )
         report = run_window_job(job, self.spark, in_driver=in_driver)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
-from pyspark.errors import PySparkTypeError
+from pyspark.errors import PySparkException, PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
 from pyspark.sql.types import DataType, StructType
 
+from skypane.model.ddl import SchemaLike, as_schema
 from skypane.model.errors import OptionError, SchemaError
 
 _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -49,6 +50,21 @@ def has_arrow_type(kind: DataType) -> bool:
 def spark_schema(schema: pa.Schema) -> StructType:
     """The Spark schema of rows that come from workers."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def checked_schema(schema: SchemaLike, what: str) -> pa.Schema:
+    """The columns that a function promises; a type that Spark does not have is refused by name."""
+    columns = as_schema(schema, what)
+    for field in columns:
+        _check_type(field, what)
+    return columns
+
+
+def _check_type(field: pa.Field, what: str) -> None:
+    try:
+        spark_schema(pa.schema([field]))
+    except PySparkException as error:
+        raise OptionError(f"{what}: Spark has no type for column {field.name!r} of type {field.type}.") from error
 
 
 def takes_arrow(spark: SparkSession) -> bool:

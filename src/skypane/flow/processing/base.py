@@ -55,13 +55,16 @@ class Processing(ABC):
 
     name: ClassVar[str]
     """For options and explanations."""
-    hands_over: ClassVar[str]
-    """What the pane stage does, in words."""
     buffers: ClassVar[bool] = False
     """Whether the pane stage hands records over as they are, and the window stage keeps them until they are sealed."""
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
+
+    @property
+    @abstractmethod
+    def hands_over(self) -> str:
+        """What the pane stage does, in words."""
 
     @abstractmethod
     def lift(self, rows: pa.Table) -> pa.Table:

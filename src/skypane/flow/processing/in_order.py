@@ -29,8 +29,12 @@ class InOrder(OutOfOrder):
     """For comparison."""
 
     name = "in_order"
-    hands_over = "hands records over, to be buffered"
     buffers = True
+
+    @property
+    def hands_over(self) -> str:
+        """Records."""
+        return "hands records over, to be buffered"
 
     def lift(self, rows: pa.Table) -> pa.Table:
         """Records stay as they are."""

@@ -24,7 +24,15 @@ class OutOfOrder(Processing):
     """The default for windows of time."""
 
     name = "out_of_order"
-    hands_over = "keeps one partial per key and pane"
+
+    @property
+    def hands_over(self) -> str:
+        """Partials, which may be all there was."""
+        return (
+            "keeps records as they are"
+            if self._definition.query.keeps_records
+            else "keeps one partial per key and pane"
+        )
 
     def lift(self, rows: pa.Table) -> pa.Table:
         """One partial per key and pane."""

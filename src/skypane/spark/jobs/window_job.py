@@ -47,6 +47,8 @@ class WindowJob:
     answer_schema: pa.Schema
     late: RowWriter | None
     """Where late records go once they are judged."""
+    failed: RowWriter | None
+    """Where windows go on which a function of the user's fails."""
     threads: int
     """How many threads a task may use: where there are fewer tasks than slots, those of the others."""
 
@@ -68,6 +70,7 @@ class WindowJob:
             "kept": kept,
             "answers": written(self.answers, [_conform(table, self.answer_schema) for table in report.answers]),
             "late": written(self.late, report.late),
+            "failed": written(self.failed, report.failed),
             "rows_read": inputs.rows_read,
             "rows_owned": inputs.rows_owned,
             "busy_us": ((time.perf_counter_ns() - started) // 1_000,),

@@ -157,8 +157,9 @@ class CriticalSlide(Slide):
         rows, window_id, windows = members_of(span, entered, last, key_codes(table, self._definition.keys))
         for run in cut(windows, np.ones(len(rows), dtype=np.int64)):
             own, groups = part_of(windows, run)
-            answer = self._definition.query.lower(take_rows(table, rows[own]), groups)
-            yield Fired(window_id[own][groups.offsets[:-1]], answer)
+            window_ids, first = window_id[own][groups.offsets[:-1]], rows[own][groups.offsets[:-1]]
+            whole = Grouped(take_rows(table, rows[own]), groups)
+            yield Fired(window_ids, self._lowered(whole, table, first, window_ids))
 
     def _changes(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record at most twice: +1 in the first window that it is in, -1 in the first after the last."""

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from skypane.flow.windows.slide.base import Fired, Slide, cut, members_of, part_of
 from skypane.model.columns import PANE
-from skypane.model.groups import Groups
+from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.base import Grouped
-from skypane.queries.reduce import combine, with_frame
+from skypane.queries.reduce import combine
 from skypane.tables.grouping import Order, key_codes
 from skypane.tables.ranges import ranges
 from skypane.tables.take import take_rows
@@ -44,17 +44,14 @@ class RecomputeSlide(Slide):
             own, members = part_of(windows, run)
             rows = ranges(lead_rows[member[own]], member_rows[own])
             groups = Groups(Groups.from_sizes(member_rows[own]).offsets[members.offsets])
-            answer = self._answer(panes.table, Order(rows, groups), members)
-            yield Fired(window_id[own][members.offsets[:-1]], answer)
+            window_ids = window_id[own][members.offsets[:-1]]
+            yield Fired(window_ids, self._answer(panes.table, Order(rows, groups), members, window_ids))
 
-    def _answer(self, table: pa.Table, order: Order, members: Groups) -> Grouped:
+    def _answer(self, table: pa.Table, order: Order, members: Groups, window_ids: Int64Array) -> Grouped:
         """Combine the panes of each window and lower the result."""
         query = self._definition.query
         if (members.sizes == 1).all():
             whole = Grouped(take_rows(table, order.rows), order.groups)
         else:
             whole = combine(query, table, order, self._definition.frame)
-        answer = query.lower(whole.table, whole.groups)
-        if query.selective:
-            return answer
-        return with_frame(answer, take_rows(table.select(list(self._definition.keys)), order.first_rows()))
+        return self._lowered(whole, table, order.first_rows(), window_ids)

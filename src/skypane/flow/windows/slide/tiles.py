@@ -39,7 +39,8 @@ class TilesSlide(RecomputeSlide):
             return
         tree = TileTree(self._definition.query, leaves, self._definition.frame, int((end - first).max()))
         for run, order, members in tree.cover(first, end):
-            yield Fired(window_id[run.start : run.stop], self._answer(tree.table, order, members))
+            window_ids = window_id[run.start : run.stop]
+            yield Fired(window_ids, self._answer(tree.table, order, members, window_ids))
 
     def _leaf_ranges(self, leaves: Grouped, span: Span) -> tuple[Int64Array, Int64Array, Int64Array]:
         """For every window to fire that has panes: its first leaf, the one after its last, and its number.
