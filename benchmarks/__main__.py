@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: E402
     kernels,
     lateness,
     memory,
+    one_key,
     overlap,
     pipeline,
     rows,
@@ -31,7 +32,13 @@ from benchmarks import (  # noqa: E402
 )
 
 RESULTS = ROOT / "results"
-PURE: dict[str, ModuleType] = {"kernels": kernels, "traffic": traffic, "overlap": overlap, "lateness": lateness}
+PURE: dict[str, ModuleType] = {
+    "kernels": kernels,
+    "traffic": traffic,
+    "overlap": overlap,
+    "lateness": lateness,
+    "one_key": one_key,
+}
 """Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,

@@ -1,4 +1,7 @@
-"""The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once."""
+"""The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once.
+
+Top-delta and aggregates have one key, whose windows several tasks share.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,14 @@ SKYLINE = Chain(
 )
 TOP_DELTA = Chain(
     "top-delta",
-    Configuration("top_delta", ("1 second", "250 milliseconds"), (), "harm", "changes"),
+    Configuration(
+        "top_delta",
+        ("1 second", "250 milliseconds"),
+        (),
+        "harm",
+        "changes",
+        parallel={"cut_rows": 0},
+    ),
     ("json", "function", "json"),
     files=6,
 )
@@ -38,7 +48,14 @@ TOP_K = Chain(
 )
 AGGREGATE = Chain(
     "aggregate",
-    Configuration("aggregate", ("8 seconds", "500 milliseconds"), ("city",), "kslack", "changes"),
+    Configuration(
+        "aggregate",
+        ("8 seconds", "500 milliseconds"),
+        (),
+        "kslack",
+        "changes",
+        parallel={"cut_rows": 0, "partitioning": "window", "degree": 3},
+    ),
     ("parquet", "json", "discard"),
     files=8,
 )

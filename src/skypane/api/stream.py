@@ -239,7 +239,8 @@ class ContinuousQuery:
             depend on the load.
         partitioning: how tasks share the windows of a key that has too many rows for one. ``"batch"`` (the default):
             each answers a range of them; ``"window"``: every so-many-th; ``"pane"``: sets of windows in turn, each as
-            long as it takes to need panes of the set before only. Skylines are not cut.
+            long as it takes to need panes of the set before only. Only ``"batch"`` leaves the windows of a key in
+            order within a step. Skylines are not cut.
         cut_rows: they are shared from so many rows on (2,000,000), each counted once for each window that it is in.
         inline_rows: a window stage with no more rows than this (100,000) runs in the driver.
         sliding: how windows slide: ``"auto"`` (the default), ``"critical"``, ``"tiles"`` or ``"recompute"``.

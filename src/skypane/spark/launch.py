@@ -28,7 +28,7 @@ from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.query import QueryRun, RunningQuery, readable
-from skypane.spark.schemas import arrow_schema
+from skypane.spark.schemas import arrow_schema, with_own_types
 from skypane.spark.sinks.base import Continuation, Sink
 from skypane.spark.sinks.places import check_apart
 from skypane.spark.store.checkpoint import Checkpoint
@@ -134,6 +134,9 @@ def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema,
     """Each sink with the schema of its rows."""
     quarantined = records.append(pa.field(REASON, pa.string()))
     results = processing_of(definition).result_schema(prepared)
+    query = definition.query
+    of_records = {*results.names} - {*query.added_columns()} if query.selective else {*definition.keys}
+    results = with_own_types(results, prepared, of_records)
     return Outputs(
         Output("results", options.sink, results),
         Output("late", options.late, _late_schema(definition, records)) if options.late else None,
@@ -179,7 +182,7 @@ def _check_added_names(definition: Definition, names: Sequence[str], options: La
             raise SchemaError(f"The records have a column {taken[name]!r}, which {where} records get. Rename it first.")
     added = {name.lower() for name in definition.query.added_columns()}
     for key in definition.keys:
-        if key.lower() in added:
+        if key.lower() in added and not definition.query.runs_functions:  # what functions return, they check themselves
             raise OptionError(f"An aggregate cannot be called {key!r}: the key has that name. Choose another.")
         if options.failed and key.lower() in FAILED.names:
             raise SchemaError(f"The key {key!r} has a name that failed windows get. Rename it first.")

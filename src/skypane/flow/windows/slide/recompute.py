@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from skypane.flow.windows.slide.base import Fired, Slide, border_at, cut, members_of, part_of, span_at
-from skypane.model.columns import PANE
+from skypane.model.columns import GROUP, PANE
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Border, Span
 from skypane.queries.base import Grouped
@@ -38,7 +38,7 @@ class RecomputeSlide(Slide):
         lead_rows, sizes = panes.groups.offsets[:-1][sizes > 0], sizes[sizes > 0]
         leads = take_rows(panes.table.select(list(self._definition.frame)), lead_rows)
         pane = leads.column(PANE).to_numpy()
-        key = key_codes(leads, self._definition.keys)
+        key = key_codes(leads, [GROUP, *self._definition.keys])
         first, last = window.first_window(pane), window.last_window(pane)
         member, window_id, windows = members_of(span_at(span, leads), first, last, key)
         member_rows = sizes[member]
