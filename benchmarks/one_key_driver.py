@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from benchmarks.medians import Medians
+from benchmarks.medians import SCHEMA, medians
 from benchmarks.pipeline import wait_until
 from benchmarks.source import bench_stream
 
@@ -43,7 +43,7 @@ def main() -> None:
         query = (
             sp.stream(df, time="ts")
             .window("10 seconds", slide="1 second")
-            .query(Medians())
+            .apply(medians, SCHEMA)
             .parallel(degree=int(executors), partitioning=partitioning, inline_rows=0, cut_rows=0)
             .start(sink=sp.DiscardSink(), checkpoint=folder, trigger="0 seconds")
         )
