@@ -9,6 +9,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal
 
 from skypane.api.by_name import as_policy
+from skypane.api.launch_options import launch_options
 from skypane.api.options import says_what_moved
 from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
@@ -19,9 +20,8 @@ from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.slide.choice import check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
-from skypane.lateness.punctuator import Punctuator
 from skypane.model.ddl import SchemaLike
-from skypane.model.durations import Duration, parse_duration_us
+from skypane.model.durations import Duration
 from skypane.model.errors import OptionError
 from skypane.model.panes import Panes
 from skypane.model.windows import WindowSpec
@@ -40,8 +40,6 @@ from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.schemas import checked_schema
-from skypane.spark.settings import Settings
-from skypane.spark.sinks.custom import as_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -282,20 +280,9 @@ class ContinuousQuery:
         name: what Spark calls the query.
         accept_changed_code: continue from the checkpoint although functions of ``apply`` or ``fold`` have changed.
         """
-        run = RunOptions(
-            sink,
-            checkpoint,
-            late,
-            quarantine,
-            failed,
-            trigger,
-            available_now,
-            flush,
-            idle_timeout,
-            emit=emit,
-            name=name,
-            accept_changed_code=accept_changed_code,
-        )
+        sinks = (sink, checkpoint, late, quarantine, failed)
+        ends = (trigger, available_now, flush, idle_timeout)
+        run = RunOptions(*sinks, *ends, emit, name, accept_changed_code)
         return launch(self.source.df, *self.plan(run, self._slots))
 
     def check(self, run: RunOptions) -> str:
@@ -324,30 +311,12 @@ class ContinuousQuery:
         check_processing(definition)
         definition.emit.check(definition)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
-        return definition, _launch_options(run, punctuator, self.parallelism.settings(slots))
+        return definition, launch_options(run, punctuator, self.parallelism.settings(slots))
 
     @property
     def _slots(self) -> int:
         """How many tasks Spark runs at a time."""
         return int(self.source.df.sparkSession.sparkContext.defaultParallelism)
-
-
-def _launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings) -> LaunchOptions:
-    idle_us = None if run.idle_timeout is None else parse_duration_us(run.idle_timeout, "idle_timeout")
-    return LaunchOptions(
-        checkpoint=run.checkpoint,
-        sink=as_sink(run.sink, "sink"),
-        late=None if run.late is None else as_sink(run.late, "late"),
-        quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
-        failed=None if run.failed is None else as_sink(run.failed, "failed"),
-        trigger=None if run.available_now else run.trigger,
-        ending=run.ending,
-        idle_timeout_us=idle_us,
-        punctuator=punctuator,
-        settings=settings,
-        name=run.name,
-        accept_changed_code=run.accept_changed_code,
-    )
 
 
 def _given(**options: object) -> dict[str, Any]:

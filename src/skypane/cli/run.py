@@ -17,7 +17,7 @@ from skypane.cli.progress import ProgressPanel, watching
 from skypane.cli.run_flags import with_run_flags
 from skypane.cli.run_query import Planned, check_folder, plan
 from skypane.cli.run_spec import Spec, load_spec
-from skypane.cli.stopping import StopRequest, starting
+from skypane.cli.stopping import StopRequest, children_ignore
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,11 @@ def run(
     if check:
         _say(console, "Checked without Spark: every setting, durations, choices, numbers, folders, the query's terms.")
     stopping = StopRequest()
-    with _spark(console, log) as spark, stopping.listening():
+    with stopping.listening(), _spark(console, log) as spark:
+        stopping.listen()  # Spark has taken Ctrl-C
+        if stopping.asked:
+            _say(console, "Stopped before the query was started.")
+            return
         query = planned.over_records(spark)
         if check:
             _say(console, "Checked against the source: columns, their types, expressions. Nothing was started.\n")
@@ -60,8 +64,8 @@ def run(
 
 @contextmanager
 def _spark(console: Console, log: Path) -> Iterator[SparkSession]:
-    with starting(signal.SIGTERM):
-        _say(console, f"Starting embedded Spark (its log: {log}) ...")
+    _say(console, f"Starting embedded Spark (its log: {log}) ...")
+    with children_ignore(signal.SIGTERM):
         spark = sp.embedded_session("skypane-run", log_file=log)
     try:
         yield spark

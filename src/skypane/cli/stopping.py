@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -21,15 +20,24 @@ class StopRequest:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take the signals.
-
-        Spark's own handler of Ctrl-C, which is there as soon as Spark is, cancels the jobs of the step under way.
-        """
-        self._before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        """Take the signals, and give them back in the end."""
+        self.listen()
         try:
             yield
         finally:
             self._give_back()
+
+    def listen(self) -> None:
+        """Take the signals, again if need be.
+
+        Spark's own handler of Ctrl-C, which is there as soon as Spark is, cancels the jobs of the step under way.
+        """
+        if self.asked:
+            return
+        for number in SIGNALS:
+            handler = signal.signal(number, self._ask)
+            if handler != self._ask:
+                self._before[number] = handler
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -53,16 +61,14 @@ os.register_at_fork(after_in_child=_ignore)
 
 
 @contextmanager
-def starting(number: signal.Signals) -> Iterator[None]:
-    """Nothing is under way yet: the signal ends this process at once, as a stop, and is left to it by its children.
+def children_ignore(number: signal.Signals) -> Iterator[None]:
+    """Processes started in here ignore the signal for good, as Spark's JVM does with Ctrl-C by itself.
 
-    A service manager sends SIGTERM to every process of a service. Processes started in here ignore it for good, as
-    Spark's JVM does with Ctrl-C by itself; the JVM ends when this process does.
+    A service manager sends SIGTERM to every process of a service. The JVM ends when this process does. This process
+    itself goes on to take the signal: one that comes while Spark is starting must not be lost.
     """
-    before = signal.signal(number, lambda *_: sys.exit(0))
     _ignored_by_children.add(number)
     try:
         yield
     finally:
         _ignored_by_children.discard(number)
-        signal.signal(number, before)

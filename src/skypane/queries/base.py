@@ -58,8 +58,8 @@ class Query(ABC):
     """A window computation. Implement one in its own file; register nothing; run the law suite on it.
 
     That ``combine`` is associative and commutative is promised by all. What else the stages may rely on, a query says
-    itself: ``selection``, ``dominance``, ``answer_is_partial``, ``decomposable``, ``keeps_records``, ``in_order``,
-    ``added_columns``. Nobody asks for its class.
+    itself: ``selection``, ``dominance``, ``answer_is_partial``, ``decomposable``, ``keeps_records``, ``reads_frame``,
+    ``in_order``, ``added_columns``. Nobody asks for its class.
     """
 
     kind: ClassVar[str]
@@ -71,6 +71,8 @@ class Query(ABC):
 
     keeps_records: ClassVar[bool] = False
     """A partial is the group's records as they are: ``lift`` and ``combine`` change nothing."""
+    reads_frame: ClassVar[bool] = False
+    """Whether ``combine`` looks at the key and the pane of the rows, too; else it is spared them."""
     runs_functions: ClassVar[bool] = False
     """Whether it calls functions of the user's, which may fail for one window and not for others."""
 

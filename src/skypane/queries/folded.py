@@ -114,6 +114,8 @@ class FoldedRecords(_Folded, RecordsQuery):
 class FoldedStates(_Folded):
     """One state for each key and pane, merged in the order of time."""
 
+    reads_frame = True
+
     @property
     def in_order(self) -> bool:
         """Unless it does not matter, records of a pane are folded in order, once it is sealed."""

@@ -19,9 +19,9 @@ def lift(query: Query, table: pa.Table, order: Order, frame: Sequence[str]) -> G
 
 def combine(query: Query, table: pa.Table, order: Order, frame: Sequence[str]) -> Grouped:
     """Combine every group of partial rows; ``frame`` columns are carried along."""
-    if query.selection is not None:
+    if query.selection is not None or query.keeps_records or query.reads_frame:
         return _reduce(query, query.combine, table, order, frame)
-    # The query itself never saw these columns, and bringing rows into order is most of the work.
+    # The query does not look at these columns, and bringing rows into order is most of the work.
     own = table.drop_columns([name for name in frame if name in table.column_names])
     combined = query.combine(take_rows(own, order.rows), order.groups)
     return with_frame(combined, take_rows(table.select(list(frame)), order.first_rows()))

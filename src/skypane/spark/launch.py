@@ -28,7 +28,7 @@ from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.query import QueryRun, RunningQuery, readable
-from skypane.spark.schemas import arrow_schema
+from skypane.spark.schemas import arrow_schema, with_own_types
 from skypane.spark.sinks.base import Continuation, Sink
 from skypane.spark.sinks.places import check_apart
 from skypane.spark.store.checkpoint import Checkpoint
@@ -133,6 +133,9 @@ def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema,
     """Each sink with the schema of its rows."""
     quarantined = records.append(pa.field(REASON, pa.string()))
     results = processing_of(definition).result_schema(prepared)
+    query = definition.query
+    of_records = {*results.names} - {*query.added_columns()} if query.selective else {*definition.keys}
+    results = with_own_types(results, prepared, of_records)
     return Outputs(
         Output("results", options.sink, results),
         Output("late", options.late, _late_schema(definition, records)) if options.late else None,

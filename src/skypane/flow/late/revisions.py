@@ -69,6 +69,8 @@ def revise(
         answer = _some(new, changed)
         if definition.query.runs_functions:
             answer = _without_gaps(definition, answer, _some(old, differs))
+    if failed is None and not changed.any():
+        return None
     chosen = Fired(asked.window[changed], answer)
     numbers = _next_numbers(definition, chosen, log)
     return Revised(chosen, numbers, _log_of(definition, chosen, numbers, amended), failed)

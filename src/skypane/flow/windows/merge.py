@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.model.columns import PANE
+from skypane.model.columns import GROUP, PANE
 from skypane.model.groups import Groups, Int64Array
 from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine
@@ -19,7 +19,7 @@ from skypane.tables.take import take_rows
 def merge_panes(definition: Definition, parts: Sequence[pa.Table]) -> Grouped:
     """One group of rows per key and pane; only panes that got something new are combined again."""
     table = pa.concat_tables(parts) if len(parts) > 1 else parts[0]
-    order = sort_by(key_codes(table, definition.keys), table.column(PANE).to_numpy())
+    order = sort_by(key_codes(table, [GROUP, *definition.keys]), table.column(PANE).to_numpy())
     source = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])[order.rows]
     starts, sizes = order.groups.offsets[:-1], order.groups.sizes
     mixed = np.minimum.reduceat(source, starts) != np.maximum.reduceat(source, starts)

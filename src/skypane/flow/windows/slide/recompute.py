@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from skypane.flow.windows.slide.base import Fired, Slide, cut, members_of, part_of
-from skypane.model.columns import PANE
+from skypane.model.columns import GROUP, PANE
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.base import Grouped
@@ -37,7 +37,7 @@ class RecomputeSlide(Slide):
         lead_rows, sizes = panes.groups.offsets[:-1][sizes > 0], sizes[sizes > 0]
         leads = take_rows(panes.table.select(list(self._definition.frame)), lead_rows)
         pane = leads.column(PANE).to_numpy()
-        key = key_codes(leads, self._definition.keys)
+        key = key_codes(leads, [GROUP, *self._definition.keys])
         member, window_id, windows = members_of(span, window.first_window(pane), window.last_window(pane), key)
         member_rows = sizes[member]
         for run in cut(windows, member_rows):
