@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 SECONDS = 5
 """Of the stream in each batch: so many windows end in each step."""
 WARM_UP = 4
+WAIT_S = 900
 
 
 def main() -> None:
@@ -48,9 +49,11 @@ def main() -> None:
             .parallel(degree=int(executors), partitioning=partitioning, inline_rows=0, cut_rows=0)
             .start(sink=sp.DiscardSink(), checkpoint=folder, trigger="0 seconds")
         )
-        wait_until(lambda: len(query.metrics().recent) >= WARM_UP + int(steps) or not query.is_active)
+        wait_until(lambda: len(query.metrics().recent) >= WARM_UP + int(steps) or not query.is_active, WAIT_S)
         found = query.metrics().recent[WARM_UP : WARM_UP + int(steps)]
         query.stop()
+    if not found:
+        sys.exit(f"There were too few steps within {WAIT_S} s: is the machine busy?")
     said: dict[str, object] = {
         name: statistics.median(getattr(step, name) for step in found)
         for name in ("window_ms", "total_ms", "window_tasks", "windows", "replication", "state_rows")
