@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,35 +13,62 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
+from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.emit.changes import Changes
+from skypane.flow.windows.emit.full import Full
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine, StepOutput
 from skypane.model.windows import WindowSpec
+from skypane.queries.apply import Apply
+from skypane.queries.base import Query
 from skypane.testing.oracle import Answer, actual_answers, as_text, expected_answers, micros
 from tests.flow.test_engine_properties import SCHEMA, policies, streams, windows
+from tests.functions import samples
 from tests.functions.samples import QUERIES
 
-names = st.sampled_from(sorted(QUERIES))
-keys_of = st.sampled_from([(), ("key",), ("key", "b")])
-degrees = st.sampled_from([1, 2, 3])
-cut_lists = st.lists(st.integers(0, 60), max_size=6)
+
+@dataclass(frozen=True)
+class Case:
+    """A stream, what is asked of it, and how it is cut."""
+
+    rows: list[dict[str, Any]]
+    name: str
+    spec: tuple[int, int]
+    keys: tuple[str, ...]
+    policy: Lateness
+    degree: int
+    cuts: list[int]
+    seed: int
+
+    def definition(self, query: Query | None = None, **options: Any) -> Definition:
+        return Definition(query or QUERIES[self.name], WindowSpec(*self.spec), "ts", self.keys, **options)
+
+    def run(self, definition: Definition, policy: Lateness | None = None) -> list[StepOutput]:
+        """Every step on several tasks, in any order."""
+        engine = Engine(definition, policy or self.policy, FutureGuard(3_600_000_000))
+        rng, state, outputs = random.Random(self.seed), engine.start(), []
+        for low, high in pairwise(sorted({0, len(self.rows), *(cut for cut in self.cuts if cut < len(self.rows))})):
+            batch = rng.sample(self.rows[low:high], high - low)
+            tasks = [pa.Table.from_pylist(batch[task :: self.degree], SCHEMA) for task in range(self.degree)]
+            state, output = engine.step(state, tasks, self.degree)
+            outputs.append(output)
+        outputs.append(engine.flush(state, self.degree)[1])
+        return outputs
 
 
-def run(
-    definition: Definition, policy: Lateness, rows: list[dict[str, Any]], cuts: list[int], degree: int, seed: int
-) -> list[StepOutput]:
-    """Every step on several tasks, in any order."""
-    engine, rng = Engine(definition, policy, FutureGuard(3_600_000_000)), random.Random(seed)
-    state, outputs = engine.start(), []
-    for low, high in pairwise(sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})):
-        batch = rng.sample(rows[low:high], high - low)
-        tasks = [pa.Table.from_pylist(batch[task::degree], SCHEMA) for task in range(degree)]
-        state, output = engine.step(state, tasks, degree)
-        outputs.append(output)
-    outputs.append(engine.flush(state, degree)[1])
-    return outputs
+cases = st.builds(
+    Case,
+    streams(),
+    st.sampled_from(sorted(QUERIES)),
+    windows,
+    st.sampled_from([(), ("key",), ("key", "b")]),
+    policies,
+    st.sampled_from([1, 2, 3]),
+    st.lists(st.integers(0, 60), max_size=6),
+    st.integers(0, 1000),
+)
 
 
 def accepted_of(rows: list[dict[str, Any]], outputs: list[StepOutput]) -> pa.Table:
@@ -52,43 +79,39 @@ def accepted_of(rows: list[dict[str, Any]], outputs: list[StepOutput]) -> pa.Tab
 
 
 @settings(max_examples=70, deadline=None)
-@given(streams(), names, windows, keys_of, policies, degrees, cut_lists, st.integers(0, 1000), st.booleans())
-def test_answers_equal_the_oracle(
-    rows: list[dict[str, Any]],
-    name: str,
-    spec: tuple[int, int],
-    keys: tuple[str, ...],
-    policy: Lateness,
-    degree: int,
-    cuts: list[int],
-    seed: int,
-    tiles: bool,
-) -> None:
-    definition = Definition(QUERIES[name], WindowSpec(*spec), "ts", keys, sliding="tiles" if tiles else "auto")
-    outputs = run(definition, policy, rows, cuts, degree, seed)
-    expected = {
-        where: texts for where, texts in expected_answers(definition, accepted_of(rows, outputs)).items() if texts
-    }
-    assert actual_answers(definition, [table for output in outputs for table in output.answers]) == expected
+@given(cases, st.booleans())
+def test_answers_equal_the_oracle(case: Case, tiles: bool) -> None:
+    definition = case.definition(sliding="tiles" if tiles else "auto")
+    outputs = case.run(definition)
+    expected = expected_answers(definition, accepted_of(case.rows, outputs))
+    answers = actual_answers(definition, [table for output in outputs for table in output.answers])
+    assert answers == {where: texts for where, texts in expected.items() if texts}
 
 
 @settings(max_examples=40, deadline=None)
-@given(streams(), names, windows, keys_of, policies, degrees, cut_lists, st.integers(0, 1000))
-def test_changes_fold_to_full_answers(
-    rows: list[dict[str, Any]],
-    name: str,
-    spec: tuple[int, int],
-    keys: tuple[str, ...],
-    policy: Lateness,
-    degree: int,
-    cuts: list[int],
-    seed: int,
-) -> None:
-    full = Definition(QUERIES[name if name != "moments" else "bounds"], WindowSpec(*spec), "ts", keys)
+@given(cases)
+def test_changes_fold_to_full_answers(case: Case) -> None:
+    # Lists cannot be compared, which is refused.
+    full = case.definition(QUERIES["bounds"] if case.name == "moments" else None)
     changes = replace(full, emit=Changes())
-    outputs = run(changes, policy, rows, cuts, degree, seed)
-    expected = expected_answers(full, accepted_of(rows, outputs))
+    outputs = case.run(changes)
+    expected = expected_answers(full, accepted_of(case.rows, outputs))
     assert folded(changes, outputs, expected) == {where: texts for where, texts in expected.items() if texts}
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases, st.sampled_from([Full(), Changes()]))
+def test_windows_that_fail_are_set_aside_once(case: Case, emit: Emission) -> None:
+    picky = Apply.of(samples.picky, pa.schema([*samples.BOUNDS, ("starts", pa.int64())]))
+    outputs = case.run(case.definition(picky, emit=emit, sets_aside=True))
+    failed = [row for output in outputs for table in output.failed for row in table.to_pylist()]
+    counted = case.definition(QUERIES["bounds"])
+    every = expected_answers(counted, accepted_of(case.rows, outputs))
+    wanted = {where for where in every if where[-1] // 500_000 % 5 == 3}
+    assert sorted(map(repr, wanted)) == sorted(
+        repr((*(row[key] for key in case.keys), micros(row["window"]["start"]))) for row in failed
+    )
+    assert all(row["function"].endswith(":picky") and row["records"] > 0 for row in failed)
 
 
 def folded(definition: Definition, outputs: list[StepOutput], like: Answer) -> Answer:
@@ -113,18 +136,10 @@ def folded(definition: Definition, outputs: list[StepOutput], like: Answer) -> A
 
 
 @settings(max_examples=40, deadline=None)
-@given(streams(), names, windows, keys_of, degrees, cut_lists, st.integers(0, 1000))
-def test_revisions_end_at_the_oracle(
-    rows: list[dict[str, Any]],
-    name: str,
-    spec: tuple[int, int],
-    keys: tuple[str, ...],
-    degree: int,
-    cuts: list[int],
-    seed: int,
-) -> None:
-    definition = Definition(QUERIES[name], WindowSpec(*spec), "ts", keys, allowed_lateness_us=3_000_000)
-    outputs = run(definition, FixedDelay("100 milliseconds"), rows, cuts, degree, seed)
+@given(cases)
+def test_revisions_end_at_the_oracle(case: Case) -> None:
+    definition, keys = case.definition(allowed_lateness_us=3_000_000), case.keys
+    outputs = case.run(definition, FixedDelay("100 milliseconds"))
     latest: dict[tuple[Any, ...], tuple[int, list[dict[str, Any]]]] = {}
     for output in outputs:
         here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
@@ -143,5 +158,5 @@ def test_revisions_end_at_the_oracle(
         for where, (revision, group) in latest.items()
         if not (revision and all(row[name] is None for row in group for name in own))
     }
-    expected = expected_answers(definition, accepted_of(rows, outputs))
+    expected = expected_answers(definition, accepted_of(case.rows, outputs))
     assert answers == {where: texts for where, texts in expected.items() if texts}

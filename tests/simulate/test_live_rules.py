@@ -182,6 +182,15 @@ def test_a_sample_has_what_the_whole_stream_has(monkeypatch: pytest.MonkeyPatch)
         sample.offered(2_001, LiveSetup(LiveMachine(1), 1))
 
 
+def test_the_live_set_of_independent_points_has_the_size_that_theory_expects() -> None:
+    """The skyline of six independent attributes: sums of sums of 1/k, five times over."""
+    expected = np.ones(2_000)
+    for _ in range(samples.ATTRIBUTES):
+        expected = np.cumsum(expected / np.arange(1, 2_001))
+    streams = [samples.leaning_points(0.0, np.random.default_rng(seed), 2_000) for seed in range(40)]
+    assert np.mean([len(samples.stored_after(points)) for points in streams]) == pytest.approx(expected[-1], rel=0.03)
+
+
 def test_more_workers_offer_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """With T_F alone, n workers are n times as fast as one thread, but for what the policy leaves unbalanced."""
     monkeypatch.setattr(samples, "_SETTLE", 1_000)

@@ -181,7 +181,7 @@ def _check_added_names(definition: Definition, names: Sequence[str], options: La
             raise SchemaError(f"The records have a column {taken[name]!r}, which {where} records get. Rename it first.")
     added = {name.lower() for name in definition.query.added_columns()}
     for key in definition.keys:
-        if key.lower() in added:
+        if key.lower() in added and not definition.query.runs_functions:  # what functions return, they check themselves
             raise OptionError(f"An aggregate cannot be called {key!r}: the key has that name. Choose another.")
         if options.failed and key.lower() in FAILED.names:
             raise SchemaError(f"The key {key!r} has a name that failed windows get. Rename it first.")
