@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from benchmarks.medians import Medians
+from benchmarks.medians import SCHEMA, medians
 from benchmarks.pipeline import wait_until
 from benchmarks.source import bench_stream
 
@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 SECONDS = 5
 """Of the stream in each batch: so many windows end in each step."""
 WARM_UP = 4
+WAIT_S = 900
 
 
 def main() -> None:
@@ -28,6 +29,7 @@ def main() -> None:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.cores.max", executors)
         .config("spark.executor.cores", "1")
@@ -43,13 +45,15 @@ def main() -> None:
         query = (
             sp.stream(df, time="ts")
             .window("10 seconds", slide="1 second")
-            .query(Medians())
+            .apply(medians, SCHEMA)
             .parallel(degree=int(executors), partitioning=partitioning, inline_rows=0, cut_rows=0)
             .start(sink=sp.DiscardSink(), checkpoint=folder, trigger="0 seconds")
         )
-        wait_until(lambda: len(query.metrics().recent) >= WARM_UP + int(steps) or not query.is_active)
+        wait_until(lambda: len(query.metrics().recent) >= WARM_UP + int(steps) or not query.is_active, WAIT_S)
         found = query.metrics().recent[WARM_UP : WARM_UP + int(steps)]
         query.stop()
+    if not found:
+        sys.exit(f"There were too few steps within {WAIT_S} s: is the machine busy?")
     said: dict[str, object] = {
         name: statistics.median(getattr(step, name) for step in found)
         for name in ("window_ms", "total_ms", "window_tasks", "windows", "replication", "state_rows")

@@ -231,21 +231,15 @@ class ContinuousQuery:
         splitting: who makes the partials. ``"combine"`` (the default): each task of what it has read, and nothing but
             partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"`` and
             ``"adaptive_pid"``; so does one of your own, a class derived from ``sp.PaneStrategy``.
-        pane_degree: the tasks of the pane stage (default: Spark's default parallelism); with ``"combine"`` at most so
-            many, and source partitions beyond that share a task.
+        pane_degree: the tasks of the pane stage, with ``"combine"`` at most (default: Spark's default parallelism).
         degree: the most window-stage tasks (default: Spark's default parallelism).
-        window_scheduling: ``"ranges"`` (the default), one task for each worker, all with about as many rows;
-            ``"feedback"``, smaller tasks, of which a free worker takes the next; ``"round_robin"``, tasks that do not
-            depend on the load.
-        partitioning: how tasks share the windows of a key that has too many rows for one. ``"batch"`` (the default):
-            each answers a range of them; ``"window"``: every so-many-th; ``"pane"``: sets of windows in turn, each as
-            long as it takes to need panes of the set before only. Only ``"batch"`` leaves the windows of a key in
-            order within a step. Skylines are not cut.
-        cut_rows: they are shared from so many rows on (2,000,000), each counted once for each window that it is in.
+        window_scheduling: ``"ranges"`` (the default), a task for each worker, all with about as many rows;
+            ``"feedback"``, smaller ones, of which a free worker takes the next; ``"round_robin"``, whatever the load.
+        partitioning, cut_rows: how tasks share the windows of a key with too many rows for one, ``"batch"`` (the
+            default), ``"window"`` or ``"pane"``, and from how many rows on (2,000,000), see docs/one-key.md.
         inline_rows: a window stage with no more rows than this (100,000) runs in the driver.
         sliding: how windows slide: ``"auto"`` (the default), ``"critical"``, ``"tiles"`` or ``"recompute"``.
-        processing: ``"out_of_order"`` (the default), or ``"in_order"`` to buffer records until their pane is sealed,
-            as a comparison.
+        processing: ``"out_of_order"`` (the default), or, to compare, ``"in_order"``: buffer records until sealed.
         """
         given = _given(
             splitting=splitting,

@@ -46,12 +46,8 @@ class StepDelivery:
     def finished(self, share: WindowShare, answers: Sequence[pa.Table]) -> None:
         """A task has answered its windows."""
         windows, collector = self._open.setdefault(share.groups, self._begin(share.groups))
-        if share.cut is None:
-            own = np.arange(len(windows))
-        else:
-            own = np.flatnonzero(share.cut.sets_of(windows) % share.cut.degree == share.task)
         found = dict(self._by_window(windows, answers))
-        for place in own.tolist():
+        for place in np.flatnonzero(share.answers(windows)).tolist():
             for _, table in collector.add(place, found.get(place)):
                 if table is not None:
                     self._delivery.to(table)
