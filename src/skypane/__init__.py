@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skypane.api.table import skyline, top_delta, top_k
     from skypane.flow.definition import Definition
     from skypane.flow.windows.emit.base import Emission
+    from skypane.flow.windows.emit.updates import Updates
     from skypane.flow.windows.slide.base import Fired, Slide
     from skypane.lateness.delay_histogram import DelayHistogram
     from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState
@@ -55,6 +56,7 @@ _LAZY = {
     "skypane.api.table": ("skyline", "top_delta", "top_k"),
     "skypane.flow.definition": ("Definition",),
     "skypane.flow.windows.emit.base": ("Emission",),
+    "skypane.flow.windows.emit.updates": ("Updates",),
     "skypane.flow.windows.slide.base": ("Fired", "Slide"),
     "skypane.lateness.delay_histogram": ("DelayHistogram",),
     "skypane.lateness.policy": ("Judgement", "Lateness", "Observation", "PolicyState"),
@@ -120,6 +122,7 @@ __all__ = [
     "Slide",
     "Span",
     "StepRows",
+    "Updates",
     "WorkerLoad",
     "embedded_session",
     "latest_revisions",

@@ -22,6 +22,8 @@ from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
+from skypane.model.live import LiveSpec
+from skypane.model.panes import Panes
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
@@ -75,13 +77,22 @@ class Stream:
         """
         return Windowed(self, WindowSpec.parse(size, slide))
 
+    def live(self, life: Duration, slide: Duration | None = None) -> Windowed:
+        """No windows: the answer at every instant, from the records of the last ``life``, told as it changes.
+
+        Skylines and top-k can be followed like this, with ``emit="updates"`` or ``emit="intervals"``.
+        """
+        if slide is not None:
+            raise OptionError("live(...) follows every instant: there is no slide. Leave slide= out, or use .window().")
+        return Windowed(self, LiveSpec.parse(life))
+
 
 @dataclass(frozen=True)
 class Windowed:
     """Records and windows; say next what to ask of each window."""
 
     source: Stream
-    spec: WindowSpec
+    spec: Panes
 
     def skyline(self, *, minimize: Sequence[str] | str = (), maximize: Sequence[str] | str = ()) -> ContinuousQuery:
         """The records of each window that no other record of the window dominates."""
@@ -114,7 +125,7 @@ class ContinuousQuery:
     """
 
     source: Stream
-    spec: WindowSpec
+    spec: Panes
     question: Query
     waiting: Waiting = field(default_factory=Waiting)
     parallelism: Parallelism = field(default_factory=Parallelism)

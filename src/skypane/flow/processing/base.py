@@ -46,6 +46,11 @@ class Processing(ABC):
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
 
+    @classmethod
+    @abstractmethod
+    def check(cls, definition: Definition) -> None:
+        """Raise :class:`~skypane.model.errors.OptionError` if the query cannot be processed like this."""
+
     @abstractmethod
     def lift(self, rows: pa.Table) -> pa.Table:
         """What the pane stage hands over of accepted records, which know their pane."""

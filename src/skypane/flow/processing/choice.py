@@ -7,10 +7,11 @@ from typing import Final
 from skypane.flow.definition import Definition
 from skypane.flow.processing.base import Processing
 from skypane.flow.processing.in_order import InOrder
+from skypane.flow.processing.live import Live
 from skypane.flow.processing.out_of_order import OutOfOrder
 from skypane.model.errors import OptionError
 
-PROCESSINGS: Final[dict[str, type[Processing]]] = {kind.name: kind for kind in (OutOfOrder, InOrder)}
+PROCESSINGS: Final[dict[str, type[Processing]]] = {kind.name: kind for kind in (OutOfOrder, InOrder, Live)}
 
 
 def processing_of(definition: Definition) -> Processing:
@@ -19,7 +20,8 @@ def processing_of(definition: Definition) -> Processing:
 
 
 def check_processing(definition: Definition) -> None:
-    """Refuse a processing that there is not."""
+    """Refuse a processing that there is not, and queries that the one they need cannot process."""
     asked = (OutOfOrder.name, InOrder.name)
     if definition.processing not in asked:
         raise OptionError(f"processing={definition.processing!r} must be {' or '.join(map(repr, asked))}.")
+    PROCESSINGS[definition.window.processing or definition.processing].check(definition)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from skypane.flow.definition import Definition
 from skypane.flow.late.past import Past
 from skypane.flow.panes.lifting import combine_partials, in_some_window, lift_rows
 from skypane.flow.processing.base import Processing, WindowInputs
@@ -15,6 +16,7 @@ from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import WindowWorker
 from skypane.lateness.progress import Progress
 from skypane.model.columns import PANE
+from skypane.model.errors import OptionError
 
 
 class OutOfOrder(Processing):
@@ -22,6 +24,15 @@ class OutOfOrder(Processing):
 
     name = "out_of_order"
     hands_over = "keeps one partial per key and pane"
+
+    @classmethod
+    def check(cls, definition: Definition) -> None:
+        """Windows cannot be told instant by instant."""
+        if definition.emit.instants:
+            raise OptionError(
+                f"emit={definition.emit.name!r} is about every instant, and windows are answered when they end. Use "
+                "emit='changes', or sp.stream(...).live('10 seconds') instead of .window(...)."
+            )
 
     def lift(self, rows: pa.Table) -> pa.Table:
         """One partial per key and pane."""

@@ -15,15 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.late.judge import count_harmful, judge
+from skypane.flow.late.judge import judge, judged_report
 from skypane.flow.late.past import Past
 from skypane.flow.late.revisions import revise
-from skypane.flow.panes.admission import describe_late, teaches
 from skypane.flow.reports import LAST_WINDOWS, WindowReport
 from skypane.flow.windows.merge import merge_panes
 from skypane.flow.windows.slide.base import Fired
 from skypane.flow.windows.slide.choice import slide_for
-from skypane.lateness.policy import Judgement
 from skypane.lateness.progress import Progress
 from skypane.model.columns import GROUP, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.groups import Groups, Int64Array
@@ -86,17 +84,8 @@ class WindowWorker:
             is_open = live.column(PANE).to_numpy() >= window.sealed_before(before.punctuation_us)
             known.append(live.filter(pa.array(is_open)))
         judged_from = window.sealed_before(before.punctuation_us - self._definition.harm_horizon_us)
-        harmful = judge(self._definition, late, together(rows.select(late.column_names) for rows in known), judged_from)
-        report = WindowReport[pa.Table, pa.Table](late=(describe_late(self._definition, before, late, harmful),))
-        if not self._definition.judges_late:
-            return report
-        assert before.front_us is not None
-        taught = teaches(self._definition, late.column(PANE).to_numpy(), before.front_us)
-        return replace(
-            report,
-            judged=Judgement(late.num_rows, count_harmful(harmful)),
-            lessons=Judgement(int(taught.sum()), count_harmful(harmful.filter(pa.array(taught)))),
-        )
+        known_rows = together(rows.select(late.column_names) for rows in known)
+        return judged_report(self._definition, before, late, judge(self._definition, late, known_rows, judged_from))
 
     def _answered(
         self, report: WindowReport[pa.Table, pa.Table], fired: Sequence[Fired]

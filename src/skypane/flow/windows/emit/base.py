@@ -20,8 +20,15 @@ class Emission(ABC):
 
     name: ClassVar[str]
     """For options, checkpoints and explanations."""
+    instants: ClassVar[bool] = False
+    """Whether it is about answers that hold at every instant (``.live(...)``) rather than those of windows."""
     looks_back: ClassVar[int] = 0
     """How many windows that have fired it looks at again: their panes are kept for it."""
+
+    @property
+    def variant(self) -> str:
+        """What a checkpoint remembers: with another one, other rows are sent."""
+        return self.name
 
     def columns(self) -> Mapping[str, pa.DataType]:
         """The columns that it adds to every row."""
