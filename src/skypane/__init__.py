@@ -16,7 +16,7 @@ from skypane.model.errors import CheckpointError, DataError, OptionError, Schema
 
 if TYPE_CHECKING:
     from skypane.api.stream import stream
-    from skypane.api.table import skyline, top_delta, top_k
+    from skypane.api.table import as_of, skyline, skyline_intervals, top_delta, top_k
     from skypane.flow.definition import Definition
     from skypane.flow.windows.emit.base import Emission
     from skypane.flow.windows.emit.updates import Updates
@@ -53,7 +53,7 @@ if sys.executable and "PYSPARK_PYTHON" not in os.environ:
 # extend skypane.
 _LAZY = {
     "skypane.api.stream": ("stream",),
-    "skypane.api.table": ("skyline", "top_delta", "top_k"),
+    "skypane.api.table": ("as_of", "skyline", "skyline_intervals", "top_delta", "top_k"),
     "skypane.flow.definition": ("Definition",),
     "skypane.flow.windows.emit.base": ("Emission",),
     "skypane.flow.windows.emit.updates": ("Updates",),
@@ -124,10 +124,12 @@ __all__ = [
     "StepRows",
     "Updates",
     "WorkerLoad",
+    "as_of",
     "embedded_session",
     "latest_revisions",
     "register_sources",
     "skyline",
+    "skyline_intervals",
     "stream",
     "top_delta",
     "top_k",

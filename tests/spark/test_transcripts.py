@@ -13,7 +13,6 @@ import skypane as sp
 from skypane.api.stream import ContinuousQuery, Stream
 from skypane.spark import driver
 from skypane.spark.store.checkpoint import Checkpoint
-from skypane.testing.oracle import time_window
 from skypane.testing.transcripts import Transcript, TranscriptStep, load_transcripts, outcome_of
 from tests.spark_support.streams import WAIT_S, Outputs, read_batches, write_batches
 
@@ -86,7 +85,7 @@ def run(
     definition = transcript.definition
     stream = Stream(read_batches(spark, folder / "in", transcript.schema), definition.time, definition.keys)
     guard = transcript.guard
-    question = ContinuousQuery(stream, time_window(definition), definition.query).lateness(
+    question = ContinuousQuery(stream, definition.window, definition.query).lateness(
         transcript.policy,
         allowed=f"{definition.allowed_lateness_us} microseconds",
         max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",

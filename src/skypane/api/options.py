@@ -104,8 +104,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("query", "time", Text("ts"), "The column with the event time.", needed=True),
     Option("query", "key", Names("city"), "Key columns: each key has its own answers."),
     Option("query", "partition", Text("sensor"), "The column that names a record's partition of the source."),
-    Option("query", "window", Length(), "The length of the windows.", needed=True),
+    Option("query", "window", Length(), "The length of the windows; this or live is needed."),
     Option("query", "slide", Length(), "How often a window starts; without it windows tumble."),
+    Option(
+        "query", "live", Length(), "Instead of window: the answer at every instant, from records no older than this."
+    ),
     Option("query", "minimize", Names("price"), "skyline, top_delta: attributes of which less is better."),
     Option("query", "maximize", Names("rating"), "skyline, top_delta: attributes of which more is better."),
     Option("query", "delta", Whole(1), "top_delta: how many records."),
@@ -223,9 +226,9 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "run",
         "emit",
         Choice(tuple(EMISSIONS), objects=True),
-        "Whole answers, or changes from window to window.",
-        "full",
+        "Whole answers, or changes from window to window; with live, updates or intervals. Default: full, or updates.",
     ),
+    Option("run", "expiries", Flag(), "updates: also tell of records that leave because they expire.", default=True),
     Option("run", "name", Text("best-offers"), "The name of the query in Spark."),
 )
 

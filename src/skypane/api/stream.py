@@ -221,7 +221,8 @@ class ContinuousQuery:
         available_now: bool = False,
         flush: bool | Literal["auto"] = "auto",
         idle_timeout: Duration | None = "1 minute",
-        emit: str | Emission = "full",
+        emit: str | Emission | None = None,
+        expiries: bool = True,
         name: str | None = None,
     ) -> RunningQuery:
         """Start the query.
@@ -238,11 +239,24 @@ class ContinuousQuery:
         idle_timeout: when no record has come for so long, emit the windows that would have ended by now, had the
             stream gone on; ``None`` waits for ever.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
-            previous window's answer of the key into this one: far fewer rows where windows overlap.
+            previous window's answer of the key into this one: far fewer rows where windows overlap. With ``live``:
+            ``"updates"`` (the default), rows with ``change`` +1 or -1, ``at`` which instant and by which ``cause``; or
+            ``"intervals"``, a row with ``valid_from`` and ``valid_to`` for each record when it has left.
+        expiries: with updates, ``False`` leaves out those of records that merely expire: ``expires`` has said when.
         name: what Spark calls the query.
         """
         run = RunOptions(
-            sink, checkpoint, late, quarantine, trigger, available_now, flush, idle_timeout, emit=emit, name=name
+            sink,
+            checkpoint,
+            late,
+            quarantine,
+            trigger,
+            available_now,
+            flush,
+            idle_timeout,
+            emit=emit,
+            expiries=expiries,
+            name=name,
         )
         return launch(self.source.df, *self.plan(run, self._slots))
 
@@ -258,7 +272,7 @@ class ContinuousQuery:
             self.spec,
             self.source.time,
             self.source.keys,
-            emit=run.emission,
+            emit=run.emission(self.spec),
             sliding=self.parallelism.sliding,
             partition=self.source.partition,
             allowed_lateness_us=self.waiting.allowed_us,

@@ -22,7 +22,7 @@ from skypane.traffic.stream import Stream as GeneratedStream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from skypane.api.stream import ContinuousQuery, Windowed
+    from skypane.api.stream import ContinuousQuery, Stream, Windowed
     from skypane.flow.definition import Definition
     from skypane.spark.sinks.base import Sink
 
@@ -70,10 +70,24 @@ def _query(spec: Spec) -> ContinuousQuery:
     records = cast("DataFrame", None)  # There are none until Spark is; nobody looks at them before.
     asked, waiting = spec["query"], dict(spec["lateness"])
     stream = sp.stream(records, time=asked["time"], key=asked.get("key"), partition=asked.get("partition"))
-    query = _question(asked, stream.window(asked["window"], slide=asked.get("slide")))
+    query = _question(asked, _windowed(asked, stream))
     of_policy = {name: waiting.pop(name) for name in _OF_POLICY & set(waiting)}
     policy = as_policy(waiting.pop("policy", "kslack"), **of_policy)
     return query.lateness(policy, **waiting).parallel(**spec["parallel"])
+
+
+def _windowed(asked: Mapping[str, Any], stream: Stream) -> Windowed:
+    """Windows, or every instant."""
+    kinds = ("window", "live")
+    chosen = [name for name in kinds if name in asked]
+    if len(chosen) != 1:
+        raise OptionError(
+            f"window of the query {'is there twice' if chosen else 'is missing'}: give --window DURATION, or --live "
+            "DURATION for the answer at every instant; or window = ... or live = ... in [query] of the file."
+        )
+    if "live" in asked:
+        return stream.live(asked["live"], slide=asked.get("slide"))
+    return stream.window(asked["window"], slide=asked.get("slide"))
 
 
 def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:

@@ -29,6 +29,7 @@ class LiveSpec(Panes):
     """Records that live for ``life_us``."""
 
     processing = "live"
+    default_emit = "updates"
 
     life_us: int
     grain_us: int

@@ -63,7 +63,7 @@ class LiveSkyline(LiveSet):
             self._join(rows, state, fresh)
         enter, leave = between(state.times, state.critical, state.died, self._life_us)
         known = ~state.fresh & (enter < leave)
-        happened = _happened(state, known, enter, leave, (before_us, after_us))
+        happened = _happened(state.times, known, enter, leave, self._life_us, (before_us, after_us))
         keep = state.fresh | (known & (leave >= after_us))
         kept = None
         if keep.any():
@@ -114,14 +114,16 @@ class _State(NamedTuple):
 
 
 def _happened(
-    state: _State, known: BoolArray, enter: Int64Array, leave: Int64Array, instants: tuple[int, int]
+    times: Int64Array, known: BoolArray, enter: Int64Array, leave: Int64Array, life_us: int, instants: tuple[int, int]
 ) -> Happened:
     """Every row at most twice: when it enters, and when it leaves."""
     before_us, after_us = instants
     comes = np.flatnonzero(known & (enter >= before_us) & (enter < after_us))
     goes = np.flatnonzero(known & (leave >= before_us) & (leave < after_us))
-    at_once, killed = enter[comes] == state.times[comes], leave[goes] == state.died[goes]
-    cause = (np.where(killed, DOMINATED, EXPIRED), np.where(at_once, ARRIVAL, INFLUENCE))
+    cause = (
+        np.where(leave[goes] < times[goes] + life_us, DOMINATED, EXPIRED),
+        np.where(enter[comes] == times[comes], ARRIVAL, INFLUENCE),
+    )
     return Happened(
         np.concatenate((goes, comes)),
         np.concatenate((leave[goes], enter[comes])),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from skypane.model.errors import OptionError
+
 if TYPE_CHECKING:
     from skypane.flow.definition import Definition
     from skypane.flow.windows.slide.base import Fired, Slide
@@ -29,6 +31,10 @@ class Emission(ABC):
     def variant(self) -> str:
         """What a checkpoint remembers: with another one, other rows are sent."""
         return self.name
+
+    def without_expiries(self) -> Emission:
+        """The same without telling of records that merely expire."""
+        raise OptionError(f"expiries=False is for emit='updates', not for emit={self.name!r}.")
 
     def columns(self) -> Mapping[str, pa.DataType]:
         """The columns that it adds to every row."""

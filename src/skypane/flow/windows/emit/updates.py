@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -29,6 +29,10 @@ class Updates(InstantEmission):
     def variant(self) -> str:
         """Without expiries other rows are sent."""
         return self.name if self.expiries else f"{self.name} without expiries"
+
+    def without_expiries(self) -> Updates:
+        """Whoever reads them looks at ``expires``."""
+        return replace(self, expiries=False)
 
     def columns(self) -> Mapping[str, pa.DataType]:
         """When, +1 or -1, why, and when the record expires."""
