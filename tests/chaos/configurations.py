@@ -36,6 +36,8 @@ WINDOWS = (
     ("1500 milliseconds", "1 second"),
     ("8 seconds", "500 milliseconds"),
 )
+LIVE: tuple[str, None] = ("live 2 seconds", None)
+"""Instead of windows: every instant."""
 assert POLICIES.keys() == _POLICIES.keys()
 
 
@@ -55,7 +57,9 @@ class Configuration:
 
     def build(self, df: Any) -> ContinuousQuery:
         """The query; the records may be anything until it is started."""
-        windowed = sp.stream(df, time="ts", key=list(self.keys) or None, partition=self.partition).window(*self.window)
+        stream = sp.stream(df, time="ts", key=list(self.keys) or None, partition=self.partition)
+        size, slide = self.window
+        windowed = stream.live(size.removeprefix("live ")) if self.window == LIVE else stream.window(size, slide)
         asked: ContinuousQuery = getattr(windowed, self.query)(**QUERIES[self.query])
         policy = as_policy(self.policy, **_POLICIES[self.policy])
         return asked.lateness(policy, **self.lateness).parallel(**self.parallel)
@@ -97,7 +101,7 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     }
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
-        "window": rng.choice(WINDOWS),
+        "window": rng.choice((*WINDOWS, LIVE, LIVE)),
         "keys": rng.choice([(), ("city",), ("city", "zone")]),
         "policy": rng.choice(list(_POLICIES)),
         "emit": rng.choice(list(EMISSIONS)),

@@ -19,17 +19,8 @@ from skypane.spark.store.disk import using
 from tests.chaos.configurations import random_configuration
 from tests.chaos.memory_disk import Ended, Fault, FaultKind, MemoryDisk
 from tests.chaos.process import Driver, Work
+from tests.support.records import SCHEMA
 
-SCHEMA = pa.schema(
-    [
-        ("n", pa.int64()),
-        ("ts", pa.timestamp("us", "UTC")),
-        ("city", pa.string()),
-        ("zone", pa.int32()),
-        ("a", pa.float64()),
-        ("b", pa.int64()),
-    ]
-)
 _STEP_FILE = re.compile(r"step-(\d+)-\d+\.parquet")
 Contents = Mapping[str, Mapping[int, list[str]]]
 """The rows of each sink, by step: one that is lost, there twice, or in another step shows."""

@@ -15,7 +15,8 @@ from skypane.spark.store.disk import using
 from tests.chaos.configurations import Configuration
 from tests.chaos.memory_disk import MemoryDisk
 from tests.chaos.process import Driver, Work
-from tests.chaos.schedules import SCHEMA, Outcome, World, contents, difference, record
+from tests.chaos.schedules import Outcome, World, contents, difference, record
+from tests.support.records import SCHEMA
 
 WORLDS, DAMAGES = 40, 15
 _OF_SINKS = ("_skypane.json", "_files.log")

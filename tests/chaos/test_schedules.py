@@ -18,7 +18,8 @@ from skypane.spark.store.disk import using
 from tests.chaos.configurations import Configuration
 from tests.chaos.memory_disk import MemoryDisk
 from tests.chaos.process import Work
-from tests.chaos.schedules import SCHEMA, World, contents, record, run_schedule
+from tests.chaos.schedules import World, contents, record, run_schedule
+from tests.support.records import SCHEMA
 
 WORLDS, SCHEDULES = 200, 10
 SOAK_WORLDS, SOAK_SCHEDULES = 5_000, 20

@@ -299,7 +299,7 @@ def test_run_a_query_from_a_file_and_options(folder: Path) -> None:
         "sliding windows of 1 s every 500 ms",
         "3 tasks, routed by adaptive",
         "in the driver below 9 rows",
-        "or 4 records",
+        "and fewer than 4",
     ):
         assert words in checked.stdout
         assert words in done.stdout

@@ -111,9 +111,11 @@ class World:
             said = driver.answer()
             assert said is not None
             output = self.folder / chain.name
-            wanted = self.undisturbed(chain, cuts(output), driver)
+            made = cuts(output)
+            wanted = self.undisturbed(chain, made, driver)
             assert said == wanted.said, chain
-            assert contents(output, chain.kinds) == wanted.contents, chain
+            found = contents(output, chain.kinds)
+            assert ended_together(found, len(made)) == ended_together(wanted.contents, len(made)), chain
         driver.end()
 
     def undisturbed(self, chain: Chain, wanted: Cuts, driver: DriverProcess | None = None) -> Left:
@@ -198,6 +200,17 @@ def committed_steps(output: Path) -> int:
 def contents(output: Path, sinks: Mapping[str, str]) -> Contents:
     """What a reader of each sink finds."""
     return {name: dict(sorted(_READERS[kind](output / name).items())) for name, kind in sinks.items()}
+
+
+def ended_together(found: Contents, batches: int) -> Contents:
+    """Steps without a batch as one: how long the stream had paused decides which of them closes a window."""
+    together: Contents = {}
+    for name, steps in found.items():
+        rows = together.setdefault(name, {})
+        for step, added in steps.items():
+            number = min(step, batches + 1)
+            rows[number] = sorted([*rows.get(number, []), *added])
+    return together
 
 
 def _parquet(folder: Path) -> dict[int, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.chaos import configurations
 from tests.chaos.configurations import Configuration
 from tests.crash.chains import Chain
 
@@ -42,10 +43,18 @@ AGGREGATE = Chain(
     ("parquet", "json", "discard"),
     files=8,
 )
-CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE)
+LIVE = Chain("live", Configuration("skyline", configurations.LIVE, ("city",), "harm", "updates"), files=6)
+INTERVALS = Chain(
+    "intervals",
+    Configuration("top_k", configurations.LIVE, (), "kslack", "intervals"),
+    files=6,
+)
+CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, LIVE, INTERVALS)
 KILLS = {
     SKYLINE.name: ("step.begin", "panes.done", "results.staged", "late.published"),
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
+    LIVE.name: ("panes.done", "windows.done", "results.published"),
+    INTERVALS.name: ("results.staged", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }
 """Where processes die, in this order; ``intent.logged`` is left to an idle stream."""

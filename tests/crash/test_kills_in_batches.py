@@ -16,10 +16,13 @@ from tests.crash.chains import PLAIN_CUTS, SINK_KINDS, World, batches, world_in
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 
+IN_BATCHES = (selection.SKYLINE, selection.TOP_DELTA, selection.LIVE, selection.INTERVALS)
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with world_in(tmp_path_factory.mktemp("kills")) as world:
-        world.prepare([selection.SKYLINE, selection.TOP_DELTA])
+        world.prepare(IN_BATCHES)
         yield world
 
 
@@ -37,11 +40,11 @@ def test_the_undisturbed_run_is_worth_comparing_with(world: World) -> None:
 
 def test_killed_within_a_step(world: World) -> None:
     # Each process commits a step, then dies in the next one; how the work is done changes from run to run.
-    for chain in (selection.SKYLINE, selection.TOP_DELTA):
+    for chain in IN_BATCHES:
         for index, point in enumerate(selection.KILLS[chain.name]):
             inline_rows = (0, 100_000)[index % 2]
             world.kill_at(chain, f"{point}@2", parallel={"inline_rows": inline_rows, "degree": 1 + index % 3})
-    world.verify([selection.SKYLINE, selection.TOP_DELTA])
+    world.verify(IN_BATCHES)
 
 
 def test_the_selection_leaves_nothing_out() -> None:

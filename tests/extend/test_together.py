@@ -80,7 +80,7 @@ def test_extensions_of_every_kind_work_together(spark: SparkSession, tmp_path: P
 
     first = run(0, 2, pane_degree=3, flush=False)
     assert "query         near_best: column=a, margin=1.0" in first.explain()
-    assert "lateness      recent delays: steps 3;" in first.explain()
+    assert "lateness      recent delays: steps 3\n" in first.explain()
     assert "pane stage    3 tasks, routed by least_loaded;" in first.explain()
     assert f"results       SQLite {tmp_path / 'answers.db'}" in first.explain()
     second = run(2, 4, pane_degree=2)

@@ -27,7 +27,7 @@ from skypane.simulate.partials import QueryAlgebra
 from skypane.simulate.record_run import Answer, Batch, run_records
 from skypane.simulate.strategies.pane_strategies import PANE_STRATEGIES, pane_strategy
 from skypane.simulate.strategies.window_strategies import WINDOW_STRATEGIES, window_strategy
-from skypane.testing.oracle import as_text, expected_answers, time_window
+from skypane.testing.oracle import as_text, expected_answers, size_and_slide_us
 
 PREFERENCES = Preferences.of(["a"], ["b"])
 QUERIES: list[Query] = [
@@ -56,10 +56,8 @@ def batches_of(definition: Definition, rows: list[dict[str, Any]], cuts: list[in
 
 
 def texts(definition: Definition, answers: list[Answer]) -> dict[tuple[Any, ...], list[str]]:
-    found = {
-        (int(answer.window * time_window(definition).slide_us),): as_text(definition, answer.rows.to_pylist())
-        for answer in answers
-    }
+    _, slide_us = size_and_slide_us(definition.window)
+    found = {(int(answer.window * slide_us),): as_text(definition, answer.rows.to_pylist()) for answer in answers}
     return {where: rows for where, rows in found.items() if rows}
 
 

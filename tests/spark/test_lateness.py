@@ -19,7 +19,6 @@ from skypane.local.engine import Engine
 from skypane.testing.oracle import as_text
 from tests.spark_support.streams import (
     HOUR_US,
-    SCHEMA,
     Outputs,
     definition_of,
     expected,
@@ -29,6 +28,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
+from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
 

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from tests.spark_support.streams import (
-    SCHEMA,
     WAIT_S,
     CollectSink,
     Outputs,
@@ -24,6 +23,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
+from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
 

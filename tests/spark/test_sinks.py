@@ -25,7 +25,6 @@ from skypane.spark.sinks.base import Continuation, StepRows
 from skypane.spark.store.writers import Written
 from skypane.testing.sink_laws import STEPS, check_sink
 from tests.spark_support.streams import (
-    SCHEMA,
     WAIT_S,
     CollectSink,
     Outputs,
@@ -34,6 +33,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
+from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
 

@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
 from skypane.model.errors import SkypaneError
-from tests.spark_support.streams import SCHEMA, WAIT_S, CollectSink, read_batches, write_batches
+from tests.spark_support.streams import WAIT_S, CollectSink, read_batches, write_batches
+from tests.support.records import SCHEMA
 
 BATCHES = 12
 IN_BATCH = 10

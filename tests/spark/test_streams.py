@@ -15,7 +15,6 @@ import skypane as sp
 from skypane.api.stream import ContinuousQuery, Windowed
 from skypane.lateness.policy import Lateness
 from tests.spark_support.streams import (
-    SCHEMA,
     Outputs,
     assert_answers,
     check_run,
@@ -26,6 +25,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
+from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
 

@@ -26,22 +26,12 @@ from skypane.local.engine import Engine
 from skypane.spark.sinks.base import Sink, StepRows
 from skypane.testing.oracle import Answer, actual_answers, answers_by_reference
 from tests.spark_support.tables import with_oracle_columns
+from tests.support.records import SCHEMA
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 HOUR_US = 3_600_000_000
 WAIT_S = 300
 """For events that must come: only a hang takes this long."""
-
-SCHEMA = pa.schema(
-    [
-        ("n", pa.int64()),
-        ("ts", pa.timestamp("us", "UTC")),
-        ("city", pa.string()),
-        ("zone", pa.int32()),
-        ("a", pa.float64()),
-        ("b", pa.int64()),
-    ]
-)
 
 
 def micros(when: datetime) -> int:

@@ -15,8 +15,8 @@ from skypane.traffic.arrivals import (
     PoissonArrivals,
     RandomWalkArrivals,
     SelfSimilarArrivals,
-    Span,
     SteppedArrivals,
+    Stretch,
     TraceArrivals,
 )
 from skypane.traffic.arrivals.base import US_PER_S, ModulatedArrivals
@@ -128,9 +128,9 @@ def test_partitions_of_a_self_similar_stream_have_the_rate_together(partitions: 
 def test_given_the_rate_counts_of_events_are_poisson_numbers(arrivals: ModulatedArrivals) -> None:
     off: list[Float64Array] = []
     for index in range(10):
-        span = Span(index, index * US_PER_S, (index + 1) * US_PER_S)
-        by_chance, sure = expected_counts(arrivals, Seeds(2, 0), span, interval_us=1_000)
-        counts = np.bincount((arrivals.events_us(Seeds(2, 0), span) - span.start_us) // 1_000, minlength=1_000)
+        stretch = Stretch(index, index * US_PER_S, (index + 1) * US_PER_S)
+        by_chance, sure = expected_counts(arrivals, Seeds(2, 0), stretch, interval_us=1_000)
+        counts = np.bincount((arrivals.events_us(Seeds(2, 0), stretch) - stretch.start_us) // 1_000, minlength=1_000)
         busy = by_chance > 5
         off.append((counts - sure - by_chance)[busy] / np.sqrt(by_chance[busy]))
     standard = np.concatenate(off)
@@ -143,8 +143,8 @@ def test_the_balanced_form_has_gaps_of_the_textbook() -> None:
     """Squared coefficient of variation 3, and autocorrelation falling by gamma = (I - SCV) / (I - 1) per gap."""
     arrivals = MarkovArrivals.balanced(1_000, 20, scv=3)
     # 1,000 records/s: whole microseconds are fine enough not to disturb the gaps.
-    spans = (Span(index, index * 10**8, (index + 1) * 10**8) for index in range(20))
-    gaps = np.diff(np.concatenate([arrivals.events_us(Seeds(7, 0), span) for span in spans])).astype(float)
+    stretches = (Stretch(index, index * 10**8, (index + 1) * 10**8) for index in range(20))
+    gaps = np.diff(np.concatenate([arrivals.events_us(Seeds(7, 0), stretch) for stretch in stretches])).astype(float)
     centred = gaps - gaps.mean()
     assert gaps.var() / gaps.mean() ** 2 == pytest.approx(3.0, rel=0.03)
     lags = [float((centred[:-lag] * centred[lag:]).mean()) for lag in (1, 5)]
@@ -163,28 +163,28 @@ def test_the_balanced_form_has_gaps_of_the_textbook() -> None:
     ids=lambda arrivals: type(arrivals).__name__,
 )
 def test_blocks_are_pure_and_lie_inside_their_span(arrivals: Arrivals) -> None:
-    spans = [Span(index, index * 700_000, (index + 1) * 700_000) for index in range(6)]
-    forward = [arrivals.events_us(Seeds(3, 1), span) for span in spans]
-    backward = [arrivals.events_us(Seeds(3, 1), span) for span in reversed(spans)][::-1]
-    other = [arrivals.events_us(Seeds(4, 1), span) for span in spans]
-    for span, first, again in zip(spans, forward, backward, strict=True):
+    stretches = [Stretch(index, index * 700_000, (index + 1) * 700_000) for index in range(6)]
+    forward = [arrivals.events_us(Seeds(3, 1), stretch) for stretch in stretches]
+    backward = [arrivals.events_us(Seeds(3, 1), stretch) for stretch in reversed(stretches)][::-1]
+    other = [arrivals.events_us(Seeds(4, 1), stretch) for stretch in stretches]
+    for stretch, first, again in zip(stretches, forward, backward, strict=True):
         assert np.array_equal(first, again)
         assert np.all(np.diff(first) >= 0)
-        assert len(first) == 0 or (first[0] >= span.start_us and first[-1] < span.stop_us)
+        assert len(first) == 0 or (first[0] >= stretch.start_us and first[-1] < stretch.stop_us)
     assert not all(itertools.starmap(np.array_equal, zip(forward, other, strict=True)))
 
 
 def test_a_random_walk_changes_at_its_steps_and_stays_in_bounds() -> None:
     walk = RandomWalkArrivals(10_000, sigma=0.4, every_us=1_000_000, span_factor=2.0)
     middle = 10_000 / (np.sinh(np.log(2)) / np.log(2))
-    rates = walk.profile(Seeds(5, 0), Span(0, 0, 3_000_000_000)).rates_per_s
+    rates = walk.profile(Seeds(5, 0), Stretch(0, 0, 3_000_000_000)).rates_per_s
     assert middle / 2 <= rates.min() < middle / 1.98
     assert middle * 1.98 < rates.max() <= middle * 2
     inner = np.abs(np.log(rates / middle)) < 0.1  # no bound near: two steps away at least
     moves = np.diff(np.log(rates))[inner[:-1]]
     assert len(moves) > 300
     assert moves.std() == pytest.approx(0.38, rel=0.1)  # a little less than sigma: some turn back at a bound
-    far = walk.profile(Seeds(5, 0), Span(0, 2_000_500_000, 2_001_500_000))
+    far = walk.profile(Seeds(5, 0), Stretch(0, 2_000_500_000, 2_001_500_000))
     assert far.rates_per_s.tolist() == rates[2000:2002].tolist()
     starts = [RandomWalkArrivals(1, span_factor=2.0).relative_rates(seed, 0, 1)[0] for seed in range(2_000)]
     assert np.mean(starts) == pytest.approx(1, abs=0.04)
@@ -193,7 +193,7 @@ def test_a_random_walk_changes_at_its_steps_and_stays_in_bounds() -> None:
 @pytest.mark.parametrize(("sigma", "span_factor"), [(0.0, 4.0), (0.4, 1.0)])
 def test_a_walk_that_stands_still_has_its_rate(sigma: float, span_factor: float) -> None:
     walk = RandomWalkArrivals(10_000, sigma=sigma, span_factor=span_factor)
-    profile = walk.profile(Seeds(5, 0), Span(0, 0, 20_000_000))
+    profile = walk.profile(Seeds(5, 0), Stretch(0, 0, 20_000_000))
     assert profile.rates_per_s.tolist() == [10_000.0] * 4
 
 
@@ -211,8 +211,8 @@ def test_a_trace_is_played_exactly_whatever_the_blocks(tmp_path: Path) -> None:
     played = []
     for partition in range(3):
         trace = TraceArrivals(str(path), speedup=2.0, partitions=3)
-        spans = [Span(index, index * 330_000, (index + 1) * 330_000) for index in range(13)]
-        played.append(np.concatenate([trace.events_us(Seeds(1, partition), span) for span in spans]))
+        stretches = [Stretch(index, index * 330_000, (index + 1) * 330_000) for index in range(13)]
+        played.append(np.concatenate([trace.events_us(Seeds(1, partition), stretch) for stretch in stretches]))
     events = np.concatenate(played)
     counts = np.bincount(events // 500_000, minlength=8)[:8]
     assert counts.tolist() == [100, 0, 57, 250, 100, 0, 57, 250]
@@ -222,6 +222,6 @@ def test_a_trace_is_played_exactly_whatever_the_blocks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", SHARED_TRACES, ids=lambda path: path.stem)
 def test_recorded_traces_can_be_played(path: Path) -> None:
     trace = TraceArrivals(str(path), speedup=1.0, partitions=2)
-    events = trace.events_us(Seeds(1, 0), Span(0, 0, 3_000_000))
+    events = trace.events_us(Seeds(1, 0), Stretch(0, 0, 3_000_000))
     expected = [int(count) // 2 for count in trace.trace.counts[:3]]
     assert np.bincount(events // 1_000_000).tolist() == expected

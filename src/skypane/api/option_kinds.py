@@ -22,6 +22,10 @@ class Kind(ABC):
     """How a value is called where options are listed."""
     repeated: ClassVar[bool] = False
     """Whether the option may be given several times on the command line."""
+    switch: ClassVar[bool] = False
+    """Whether the option alone says yes there, and with ``no-`` before its name no."""
+    named: ClassVar[bool] = False
+    """Whether its help has to say what is allowed: names cannot be guessed."""
 
     @property
     @abstractmethod
@@ -41,6 +45,10 @@ class Kind(ABC):
         """The value that a text of the command line stands for; :meth:`check` still has to judge it."""
         del what
         return text
+
+    def gather(self, what: str, texts: list[str]) -> object:
+        """The same for an option that was given several times."""
+        return [self.read(what, text) for text in texts]
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,7 @@ class Choice(Kind):
     names: tuple[str, ...]
     objects: bool = False
     metavar: ClassVar[str] = "NAME"
+    named: ClassVar[bool] = True
 
     @property
     def example(self) -> object:
@@ -184,6 +193,7 @@ class Flag(Kind):
 
     words: tuple[str, ...] = ()
     metavar: ClassVar[str] = ""
+    switch: ClassVar[bool] = True
 
     @property
     def example(self) -> object:
@@ -251,3 +261,13 @@ class Pairs(Kind):
         plain = str if self.texts else str | int | float
         if not isinstance(value, Mapping) or not all(isinstance(v, plain) for v in value.values()):
             raise OptionError(f"{what}={value!r} must be {self.allowed}.")
+
+    def gather(self, what: str, texts: list[str]) -> object:
+        """One name and value in each."""
+        pairs = {}
+        for text in texts:
+            name, equals, value = text.partition("=")
+            if not equals or not name.strip():
+                raise OptionError(f"{what} {text!r} must be written name=value.")
+            pairs[name.strip()] = value.strip()
+        return pairs

@@ -62,7 +62,7 @@ class Option:
     @property
     def meaning(self) -> str:
         """What it is for, and what there is to choose from."""
-        return f"{self.help} One of {self.kind.allowed}." if isinstance(self.kind, Choice) else self.help
+        return f"{self.help} One of {self.kind.allowed}." if self.kind.named else self.help
 
     @property
     def allowed(self) -> str:

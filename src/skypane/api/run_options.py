@@ -42,8 +42,6 @@ class RunOptions:
         given = {name: value for name, value in vars(self).items() if name not in SINKS}
         if isinstance(self.checkpoint, os.PathLike):
             given["checkpoint"] = os.fspath(self.checkpoint)
-        if isinstance(self.emit, Emission):
-            del given["emit"]
         check("run", given)
 
     @property

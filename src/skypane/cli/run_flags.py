@@ -9,11 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from skypane.api.option_kinds import Flag, Pairs
 from skypane.api.options import OPTIONS, SECTIONS, SINKS, Option
 from skypane.cli.parameters import keyword, with_parameters
 from skypane.cli.run_spec import Spec, as_value
-from skypane.model.errors import OptionError
 
 MAIN_SETTING = {"kslack": "max_slack", "fixed_delay": "delay", "drop_ratio": "target", "harm": "target"}
 """What stands behind the colon: ``--lateness fixed_delay:5s``."""
@@ -37,13 +35,12 @@ def given_settings(flags: Mapping[str, Any]) -> Spec:
 
 def _parameter(option: Option) -> Parameter:
     flag, kind = str(option.command), option.kind
-    is_flag = isinstance(kind, Flag)
-    typed: Any = bool | None if is_flag else list[str] | None if kind.repeated else str | None
+    typed: Any = bool | None if kind.switch else list[str] | None if kind.repeated else str | None
     declared = typer.Option(
-        f"{flag}/--no-{flag.removeprefix('--')}" if is_flag else flag,
+        f"{flag}/--no-{flag.removeprefix('--')}" if kind.switch else flag,
         help=escape(_help(option)),
         show_default=False if option.default is None else str(option.default).lower(),
-        metavar=None if is_flag else option.value or kind.metavar,
+        metavar=None if kind.switch else option.value or kind.metavar,
         rich_help_panel=f"[{option.section}]: {SECTIONS[option.section]}".replace("[", r"\["),
     )
     return keyword(_identifier(option), Annotated[typed, declared])
@@ -62,14 +59,15 @@ def _identifier(option: Option) -> str:
 def _settings(option: Option, given: Any) -> dict[str, Any]:
     """What one flag sets: itself, and what stands behind a colon."""
     flag = str(option.command)
-    if isinstance(option.kind, Pairs):
-        return {option.name: _pairs(given, flag)}
-    if isinstance(given, str) and option.section in SINKS:
+    if option.kind.repeated:
+        value = option.kind.gather(flag, given)
+    elif option.section in SINKS:
         kind, _, path = given.partition(":")
         return {"format": kind, **({"path": path} if path else {})}
-    if isinstance(given, str) and (option.section, option.name) == ("lateness", "policy"):
+    elif (option.section, option.name) == ("lateness", "policy"):
         return _policy(option, given, flag)
-    value = option.kind.read(flag, given) if isinstance(given, str) and given != "none" else given
+    else:
+        value = given if option.kind.switch or given == "none" else option.kind.read(flag, given)
     return {option.name: as_value(option, value, flag)}
 
 
@@ -81,13 +79,3 @@ def _policy(option: Option, text: str, flag: str) -> dict[str, Any]:
     main = next(o for o in OPTIONS if o.of_policy and o.name == MAIN_SETTING[name.strip()])
     what = f"{flag} {text}: {main.name}"
     return {**settings, main.name: as_value(main, main.kind.read(what, value.strip()), what)}
-
-
-def _pairs(texts: list[str], flag: str) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise OptionError(f"{flag} {text!r} must be written name=value.")
-        pairs[name.strip()] = value.strip()
-    return pairs

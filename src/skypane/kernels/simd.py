@@ -35,6 +35,25 @@ def _data_pointer(context: Any, builder: Any, array_type: Any, array: Any, offse
     return builder.gep(data, [offset])
 
 
+def _operands(context: Any, builder: Any, signature: Any, args: Any) -> tuple[Any, Any, Any, Any]:
+    """Where the block and the point begin, the type of one attribute of a block, and how many attributes there are."""
+    blocks_type, _, point_type, _, _ = signature.args
+    blocks, start, point, at, width = args
+    block_pointer = _data_pointer(context, builder, blocks_type, blocks, start)
+    point_pointer = _data_pointer(context, builder, point_type, point, at)
+    return block_pointer, point_pointer, ir.VectorType(context.get_data_type(blocks_type.dtype), LANES), width
+
+
+def _begin_loop(builder: Any) -> tuple[Any, Any, Any]:
+    """The block before a loop over attributes, the loop, in which one is from now on, and the block after it."""
+    entry = builder.block
+    loop = builder.append_basic_block("attributes")
+    leave = builder.append_basic_block("done")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    return entry, loop, leave
+
+
 def _load_vector(builder: Any, pointer: Any, column: Any, vector: Any) -> Any:
     place = builder.gep(pointer, [builder.mul(column, ir.Constant(column.type, LANES))])
     loaded = builder.load(builder.bitcast(place, vector.as_pointer()))
@@ -67,18 +86,8 @@ def _every_lane_set(builder: Any, bits: Any) -> Any:
 
 def _compare_loop(context: Any, builder: Any, signature: Any, args: Any, wanted: str, found_before: Any) -> Any:
     """OR the compares of all attributes to lanes found before, a step at a time, until every lane is found."""
-    blocks_type, _, point_type, _, _ = signature.args
-    blocks, start, point, at, width = args
-    element = context.get_data_type(blocks_type.dtype)
-    vector = ir.VectorType(element, LANES)
-    block_pointer = _data_pointer(context, builder, blocks_type, blocks, start)
-    point_pointer = _data_pointer(context, builder, point_type, point, at)
-
-    entry = builder.block
-    loop = builder.append_basic_block("attributes")
-    leave = builder.append_basic_block("done")
-    builder.branch(loop)
-    builder.position_at_end(loop)
+    block_pointer, point_pointer, vector, width = _operands(context, builder, signature, args)
+    entry, loop, leave = _begin_loop(builder)
     column = builder.phi(width.type)
     found = builder.phi(found_before.type)
     column.add_incoming(ir.Constant(width.type, 0), entry)
@@ -167,26 +176,17 @@ def lanes_above_everywhere(
 
 def _sum_loop(context: Any, builder: Any, signature: Any, args: Any) -> tuple[Any, Any]:
     """Per lane: minus the number of attributes not above the point, and whether one of them is below."""
-    blocks_type, _, point_type, _, _ = signature.args
-    blocks, start, point, at, width = args
-    element = context.get_data_type(blocks_type.dtype)
-    vector = ir.VectorType(element, LANES)
-    lanes = ir.VectorType(ir.IntType(64 if element == ir.DoubleType() else 32), LANES)
-    block_pointer = _data_pointer(context, builder, blocks_type, blocks, start)
-    point_pointer = _data_pointer(context, builder, point_type, point, at)
-    entry = builder.block
-    loop = builder.append_basic_block("attributes")
-    leave = builder.append_basic_block("done")
-    builder.branch(loop)
-    builder.position_at_end(loop)
-    column, counted, below = builder.phi(width.type), builder.phi(lanes), builder.phi(lanes)
+    block_pointer, point_pointer, vector, width = _operands(context, builder, signature, args)
+    zeros = _lane_zeros(context, signature)
+    entry, loop, leave = _begin_loop(builder)
+    column, counted, below = builder.phi(width.type), builder.phi(zeros.type), builder.phi(zeros.type)
     column.add_incoming(ir.Constant(width.type, 0), entry)
     for running in (counted, below):
-        running.add_incoming(ir.Constant(lanes, [0] * LANES), entry)
+        running.add_incoming(zeros, entry)
     theirs = _load_vector(builder, block_pointer, column, vector)
     ours = _broadcast(builder, point_pointer, column, vector)
-    more = builder.add(counted, builder.sext(builder.fcmp_ordered("<=", theirs, ours), lanes))
-    lower = builder.or_(below, builder.sext(builder.fcmp_ordered("<", theirs, ours), lanes))
+    more = builder.add(counted, builder.sext(builder.fcmp_ordered("<=", theirs, ours), zeros.type))
+    lower = builder.or_(below, builder.sext(builder.fcmp_ordered("<", theirs, ours), zeros.type))
     following = builder.add(column, ir.Constant(width.type, 1))
     column.add_incoming(following, loop)
     counted.add_incoming(more, loop)

@@ -73,10 +73,11 @@ def _records(frame: nw.DataFrame[Any], query: Query, keys: tuple[str, ...]) -> p
                 f"{score!r} is not a column; only Spark can compute SQL expressions. Add it to the table as a column "
                 f"first and give the column's name. The columns are: {', '.join(frame.columns)}."
             )
-    compared = set(query.selection.inputs() if query.selection else ()) | {*keys, *scores}
+    compared = (*keys, *scores, *(query.selection.inputs() if query.selection else ()))
     for name in compared:
         if name not in frame.columns and not name.startswith(PREFIX):
-            raise SchemaError(f"{name!r} is not a column. The columns are: {', '.join(frame.columns)}.")
+            role = "Grouping column" if name in keys else "Attribute"
+            raise SchemaError(f"{role} {name!r} is not a column. The columns are: {', '.join(frame.columns)}.")
     names = [name for name in frame.columns if name in compared or query.needs_record_id()]
     try:
         table = frame.select(*names).to_arrow().select(names)

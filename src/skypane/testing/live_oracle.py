@@ -38,7 +38,8 @@ def expected_history(definition: Definition, accepted: pa.Table) -> History:
                 row for row in rows if micros(row[definition.time]) <= instant < micros(row[definition.time]) + life_us
             ]
             if live:
-                history[(*key, instant)] = _texts(definition, definition.query.reference(live))
+                where = (*key, instant)
+                history[where] = _texts(definition, definition.query.reference(live))
     return history
 
 
@@ -60,7 +61,8 @@ def folded_updates(definition: Definition, tables: Iterable[pa.Table], instants:
                 (text,) = _texts(definition, [row])
                 held.append(text) if row[CHANGE] > 0 else held.remove(text)
             if held:
-                history[(*key, instant)] = sorted(held)
+                where = (*key, instant)
+                history[where] = sorted(held)
         assert not waiting, f"updates of {key} between the instants"
     return history
 

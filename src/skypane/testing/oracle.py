@@ -15,7 +15,7 @@ from skypane.flow.definition import Definition
 from skypane.local.preparation import prepare
 from skypane.model.columns import PREFIX, WINDOW
 from skypane.model.groups import BoolArray
-from skypane.model.windows import WindowSpec
+from skypane.model.panes import Panes
 from skypane.queries.base import Query
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -36,10 +36,10 @@ def usable(query: Query, prepared: pa.Table) -> pa.Array:
     return pa.array(~bad)
 
 
-def time_window(definition: Definition) -> WindowSpec:
-    """The oracle knows windows of time only."""
-    assert isinstance(definition.window, WindowSpec)
-    return definition.window
+def size_and_slide_us(window: Panes) -> tuple[int, int]:
+    """How long windows are, and how far apart: the oracle knows windows that lie evenly in time."""
+    (start, following), (end, _) = (of(np.arange(2)) for of in (window.window_start_us, window.window_end_us))
+    return int(end - start), int(following - start)
 
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
@@ -50,8 +50,7 @@ def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
 def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]]) -> Answer:
     """The same for records that have their internal columns."""
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    window = time_window(definition)
-    size, slide = window.size_us, window.slide_us
+    size, slide = size_and_slide_us(definition.window)
     for row in rows:
         time = micros(row[definition.time])
         start = time // slide * slide
@@ -65,10 +64,11 @@ def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]])
 def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:
     """The same form from result tables; a window that comes twice is an error."""
     answers: Answer = {}
+    size, _ = size_and_slide_us(definition.window)
     for table in tables:
         here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in table.to_pylist():
-            assert micros(row[WINDOW]["end"]) - micros(row[WINDOW]["start"]) == time_window(definition).size_us
+            assert micros(row[WINDOW]["end"]) - micros(row[WINDOW]["start"]) == size
             where = (*(row[k] for k in definition.keys), micros(row[WINDOW]["start"]))
             here[where].append(row)
         for where, group in here.items():

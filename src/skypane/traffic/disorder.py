@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.model.groups import Float64Array, Int64Array
-from skypane.traffic.arrivals.base import US_PER_S, Span
+from skypane.traffic.arrivals.base import US_PER_S, Stretch
 from skypane.traffic.arrivals.markov import BoolArray, two_state_path
 from skypane.traffic.seeds import Purpose, Seeds
 
@@ -20,9 +20,9 @@ class Disorder(ABC):
     mean_us: int
     max_delay_us: int  # how far back a reader must look for records that are still on their way
 
-    def delays_us(self, seeds: Seeds, span: Span, ts_us: Int64Array) -> Int64Array:
+    def delays_us(self, seeds: Seeds, stretch: Stretch, ts_us: Int64Array) -> Int64Array:
         """The delay of each record of the block; the few that would be longer are held to the maximum."""
-        delays_us = self.draw_us(seeds.generator(Purpose.DELAYS, span.index), len(ts_us))
+        delays_us = self.draw_us(seeds.generator(Purpose.DELAYS, stretch.index), len(ts_us))
         return np.minimum(np.rint(delays_us, out=delays_us).astype(np.int64), self.max_delay_us)
 
     @abstractmethod
@@ -97,22 +97,22 @@ class StallDelay(Disorder):
         """The small delays."""
         return random.random(count) * (0.2 * self.mean_us)
 
-    def delays_us(self, seeds: Seeds, span: Span, ts_us: Int64Array) -> Int64Array:
+    def delays_us(self, seeds: Seeds, stretch: Stretch, ts_us: Int64Array) -> Int64Array:
         """Small delays, plus the rest of the stall for those sent during one."""
-        delays_us = super().delays_us(seeds, span, ts_us)
-        starts_us, stalled = self._stalls(seeds, span)
+        delays_us = super().delays_us(seeds, stretch, ts_us)
+        starts_us, stalled = self._stalls(seeds, stretch)
         at = np.searchsorted(starts_us, ts_us, side="right") - 1
         waits = np.flatnonzero(stalled[at])
         delays_us[waits] += starts_us[at[waits] + 1].astype(np.int64) - ts_us[waits]
         return np.minimum(delays_us, self.max_delay_us)
 
-    def _stalls(self, seeds: Seeds, span: Span) -> tuple[Float64Array, BoolArray]:
-        """When the way gets blocked and free, until nothing of the span is waiting any more."""
+    def _stalls(self, seeds: Seeds, stretch: Stretch) -> tuple[Float64Array, BoolArray]:
+        """When the way gets blocked and free, until nothing of the stretch is waiting any more."""
         # A record sent during a stall waits for the mean length of a stall: the rest of an exponential time.
         stall_us = 0.9 * self.mean_us / self.stalled_share
         redraws_per_s = US_PER_S / stall_us / (1.0 - self.stalled_share)
-        last_us = span.stop_us + self.max_delay_us
+        last_us = stretch.stop_us + self.max_delay_us
         starts_us, stalled = two_state_path(
-            seeds, Purpose.STALLS, redraws_per_s, self.stalled_share, start_us=span.start_us, stop_us=last_us
+            seeds, Purpose.STALLS, redraws_per_s, self.stalled_share, start_us=stretch.start_us, stop_us=last_us
         )
         return np.append(starts_us, max(last_us, starts_us[-1])), np.append(stalled, [False])

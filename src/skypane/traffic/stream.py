@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skypane.model.errors import OptionError
 from skypane.model.groups import Float64Array, Int64Array
-from skypane.traffic.arrivals import Span
+from skypane.traffic.arrivals import Stretch
 from skypane.traffic.arrivals.base import US_PER_S
 from skypane.traffic.seeds import Purpose, Seeds
 from skypane.traffic.spec import DEFAULT_START_US, TrafficSpec
@@ -82,18 +82,18 @@ class Stream:
         """When the last record of a stream of given duration has surely arrived; None without a duration."""
         return None if self._duration_us is None else self._duration_us + self._disorder.max_delay_us + 1
 
-    def span(self, index: int) -> Span:
+    def stretch(self, index: int) -> Stretch:
         """Block ``index`` of virtual time."""
-        return Span(index, index * self.block_us, (index + 1) * self.block_us)
+        return Stretch(index, index * self.block_us, (index + 1) * self.block_us)
 
     def _make_events(self, partition: int, index: int) -> tuple[Int64Array, Int64Array]:
         """Event and arrival times of what happens in a block, in order of event time."""
-        seeds, span = Seeds(self.spec.seed, partition), self.span(index)
-        ts_us = self._arrivals.events_us(seeds, span)
+        seeds, stretch = Seeds(self.spec.seed, partition), self.stretch(index)
+        ts_us = self._arrivals.events_us(seeds, stretch)
         if len(ts_us) >> _ROW_BITS:
             raise OptionError(f"option rate: {len(ts_us):,} records in {self.block_us} us are too many; add partitions")
-        arrival_us = ts_us + self._disorder.delays_us(seeds, span, ts_us)
-        if self._duration_us is not None and span.stop_us > self._duration_us:
+        arrival_us = ts_us + self._disorder.delays_us(seeds, stretch, ts_us)
+        if self._duration_us is not None and stretch.stop_us > self._duration_us:
             keep = int(np.searchsorted(ts_us, self._duration_us))
             return ts_us[:keep], arrival_us[:keep]
         return ts_us, arrival_us
@@ -112,26 +112,26 @@ class Stream:
 
         They are all that is kept of old blocks, so a heavy tail of delays costs neither memory nor time.
         """
-        late = self._arriving(partition, source, self.span(source + 1).stop_us, _NEVER_US)
+        late = self._arriving(partition, source, self.stretch(source + 1).stop_us, _NEVER_US)
         order = np.argsort(late[1], kind="stable")
         return late[0][order], late[1][order], late[2][order]
 
     def _make_block(self, partition: int, index: int) -> Block:
         """What arrives in a block."""
-        span = self.span(index)
+        stretch = self.stretch(index)
         parts: list[tuple[Int64Array, Int64Array, Int64Array]] = []
         for source in range(max(0, index - self._lookback), index + 1):
             if source < index - 1:
                 ts_us, arrival_us, ids = self._stragglers(partition, source)
-                rows = slice(*np.searchsorted(arrival_us, [span.start_us, span.stop_us]))
+                rows = slice(*np.searchsorted(arrival_us, [stretch.start_us, stretch.stop_us]))
                 parts.append((ts_us[rows], arrival_us[rows], ids[rows]))
             else:
-                parts.append(self._arriving(partition, source, span.start_us, span.stop_us))
+                parts.append(self._arriving(partition, source, stretch.start_us, stretch.stop_us))
         ts_us, arrival_us, ids = (np.concatenate(column) for column in zip(*parts, strict=True))
         if self._disorder.max_delay_us == 0:
             return Block(ts_us, arrival_us, ids)
         # Arrival and row in one number: sorting integers is several times faster than a stable argsort.
-        order = np.sort((arrival_us - span.start_us << _ROW_BITS) + np.arange(len(arrival_us)))
+        order = np.sort((arrival_us - stretch.start_us << _ROW_BITS) + np.arange(len(arrival_us)))
         order &= (1 << _ROW_BITS) - 1
         return Block(ts_us[order], arrival_us[order], ids[order])
 

@@ -1,6 +1,6 @@
 """When records happen: Poisson, Markovian, self-similar, random walk, steps, recorded trace."""
 
-from skypane.traffic.arrivals.base import Arrivals, Span
+from skypane.traffic.arrivals.base import Arrivals, Stretch
 from skypane.traffic.arrivals.markov import MarkovArrivals
 from skypane.traffic.arrivals.poisson import PoissonArrivals
 from skypane.traffic.arrivals.selfsimilar import SelfSimilarArrivals
@@ -14,7 +14,7 @@ __all__ = [
     "PoissonArrivals",
     "RandomWalkArrivals",
     "SelfSimilarArrivals",
-    "Span",
     "SteppedArrivals",
+    "Stretch",
     "TraceArrivals",
 ]

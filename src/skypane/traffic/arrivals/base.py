@@ -14,7 +14,7 @@ US_PER_S = 1_000_000
 
 
 @dataclass(frozen=True)
-class Span:
+class Stretch:
     """Block ``index`` of virtual time, ``start_us`` inclusive to ``stop_us`` exclusive."""
 
     index: int
@@ -40,8 +40,8 @@ class RateProfile:
 class Arrivals(ABC):
     """The event times of one partition.
 
-    Laws: ``events_us(seeds, span)`` depends on its arguments only, whatever was asked before; the result is
-    ascending and lies inside the span; neighbouring spans together are one stream without a seam.
+    Laws: ``events_us(seeds, stretch)`` depends on its arguments only, whatever was asked before; the result is
+    ascending and lies inside the stretch; neighbouring stretches together are one stream without a seam.
     """
 
     @property
@@ -50,27 +50,27 @@ class Arrivals(ABC):
         """Records per second in the long run (the usual rate where there is no long run)."""
 
     @abstractmethod
-    def events_us(self, seeds: Seeds, span: Span) -> Int64Array:
+    def events_us(self, seeds: Seeds, stretch: Stretch) -> Int64Array:
         """The event times of one block."""
 
 
 class ModulatedArrivals(Arrivals):
     """A Poisson process whose rate follows a profile: all burstiness is in the profile, which is cheap.
 
-    Given the profile, disjoint spans of a Poisson process are independent. So a block needs no state of the
+    Given the profile, disjoint stretches of a Poisson process are independent. So a block needs no state of the
     block before it: only the profile has a memory, and each profile says how it is found again at any time.
     """
 
     @abstractmethod
-    def profile(self, seeds: Seeds, span: Span) -> RateProfile:
-        """The rate throughout the span, whose edges are the first and the last, and arrivals that are sure."""
+    def profile(self, seeds: Seeds, stretch: Stretch) -> RateProfile:
+        """The rate throughout the stretch, whose edges are the first and the last, and arrivals that are sure."""
 
-    def events_us(self, seeds: Seeds, span: Span) -> Int64Array:
+    def events_us(self, seeds: Seeds, stretch: Stretch) -> Int64Array:
         """Poisson arrivals under the profile."""
-        return poisson_events_us(seeds.generator(Purpose.EVENTS, span.index), self.profile(seeds, span), span)
+        return poisson_events_us(seeds.generator(Purpose.EVENTS, stretch.index), self.profile(seeds, stretch), stretch)
 
 
-def poisson_events_us(random: np.random.Generator, profile: RateProfile, span: Span) -> Int64Array:
+def poisson_events_us(random: np.random.Generator, profile: RateProfile, stretch: Stretch) -> Int64Array:
     """Event times of a Poisson process with the given rate, and the sure ones among them, ascending."""
     mass = profile.mass()
     count = int(random.poisson(mass[-1]))
@@ -80,23 +80,23 @@ def poisson_events_us(random: np.random.Generator, profile: RateProfile, span: S
     heights = np.cumsum(random.standard_exponential(count + 1))
     heights *= mass[-1] / heights[-1]
     if len(profile.rates_per_s) == 1:
-        times = span.start_us + heights[:-1] * ((span.stop_us - span.start_us) / mass[-1])
+        times = stretch.start_us + heights[:-1] * ((stretch.stop_us - stretch.start_us) / mass[-1])
     else:
         times = np.interp(heights[:-1], mass, profile.edges_us)
-    events: Int64Array = np.minimum(times.astype(np.int64), span.stop_us - 1)
+    events: Int64Array = np.minimum(times.astype(np.int64), stretch.stop_us - 1)
     if len(profile.sure_us):
         return np.insert(events, np.searchsorted(events, profile.sure_us), profile.sure_us)
     return events
 
 
-def flat_profile(rate_per_s: float, span: Span) -> RateProfile:
+def flat_profile(rate_per_s: float, stretch: Stretch) -> RateProfile:
     """The same rate throughout."""
-    return RateProfile(np.array([span.start_us, span.stop_us], dtype=float), np.array([rate_per_s]))
+    return RateProfile(np.array([stretch.start_us, stretch.stop_us], dtype=float), np.array([rate_per_s]))
 
 
-def stepped_profile(starts_us: Float64Array, rates_per_s: Float64Array, span: Span) -> RateProfile:
-    """The part inside the span of a rate that becomes ``rates_per_s[i]`` at ``starts_us[i]``."""
-    first = int(np.searchsorted(starts_us, span.start_us, side="right")) - 1
-    last = int(np.searchsorted(starts_us, span.stop_us, side="left"))
-    edges = np.concatenate(([span.start_us], starts_us[first + 1 : last], [span.stop_us])).astype(float)
+def stepped_profile(starts_us: Float64Array, rates_per_s: Float64Array, stretch: Stretch) -> RateProfile:
+    """The part inside the stretch of a rate that becomes ``rates_per_s[i]`` at ``starts_us[i]``."""
+    first = int(np.searchsorted(starts_us, stretch.start_us, side="right")) - 1
+    last = int(np.searchsorted(starts_us, stretch.stop_us, side="left"))
+    edges = np.concatenate(([stretch.start_us], starts_us[first + 1 : last], [stretch.stop_us])).astype(float)
     return RateProfile(edges, rates_per_s[first:last])

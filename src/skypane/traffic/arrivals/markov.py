@@ -13,7 +13,7 @@ from skypane.traffic.arrivals.base import (
     US_PER_S,
     ModulatedArrivals,
     RateProfile,
-    Span,
+    Stretch,
     flat_profile,
     stepped_profile,
 )
@@ -73,20 +73,25 @@ class MarkovArrivals(ModulatedArrivals):
         """The mean over both phases."""
         return self.burst_share * self.burst_rate_per_s + (1.0 - self.burst_share) * self.calm_rate_per_s
 
-    def profile(self, seeds: Seeds, span: Span) -> RateProfile:
+    def profile(self, seeds: Seeds, stretch: Stretch) -> RateProfile:
         """The rate of arrivals that keep the phase; one more is sure at each change of it."""
         if self.redraws_per_s == 0.0:
-            return flat_profile(self.burst_rate_per_s, span)
+            return flat_profile(self.burst_rate_per_s, stretch)
         starts_us, bursting = two_state_path(
-            seeds, Purpose.PHASES, self.redraws_per_s, self.burst_share, start_us=span.start_us, stop_us=span.stop_us
+            seeds,
+            Purpose.PHASES,
+            self.redraws_per_s,
+            self.burst_share,
+            start_us=stretch.start_us,
+            stop_us=stretch.stop_us,
         )
         keeping_rates = np.where(
             bursting,
             self.burst_rate_per_s - self.redraws_per_s * (1.0 - self.burst_share),
             self.calm_rate_per_s - self.redraws_per_s * self.burst_share,
         )
-        changes_us = starts_us[(starts_us >= span.start_us) & (starts_us < span.stop_us)].astype(np.int64)
-        return replace(stepped_profile(starts_us, keeping_rates, span), sure_us=changes_us)
+        changes_us = starts_us[(starts_us >= stretch.start_us) & (starts_us < stretch.stop_us)].astype(np.int64)
+        return replace(stepped_profile(starts_us, keeping_rates, stretch), sure_us=changes_us)
 
 
 def two_state_path(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skypane.traffic.arrivals.base import ModulatedArrivals, RateProfile, Span, flat_profile
+from skypane.traffic.arrivals.base import ModulatedArrivals, RateProfile, Stretch, flat_profile
 from skypane.traffic.seeds import Seeds
 
 
@@ -19,6 +19,6 @@ class PoissonArrivals(ModulatedArrivals):
         """The rate."""
         return self.rate_per_s
 
-    def profile(self, seeds: Seeds, span: Span) -> RateProfile:  # noqa: ARG002
+    def profile(self, seeds: Seeds, stretch: Stretch) -> RateProfile:  # noqa: ARG002
         """The same rate always."""
-        return flat_profile(self.rate_per_s, span)
+        return flat_profile(self.rate_per_s, stretch)

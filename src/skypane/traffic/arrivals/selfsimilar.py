@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from skypane.model.groups import Float64Array
-from skypane.traffic.arrivals.base import US_PER_S, ModulatedArrivals, RateProfile, Span, stepped_profile
+from skypane.traffic.arrivals.base import US_PER_S, ModulatedArrivals, RateProfile, Stretch, stepped_profile
 from skypane.traffic.seeds import Purpose, Seeds
 
 _RECORDS_OF_SHORTEST = 10.0
@@ -79,26 +79,27 @@ class SelfSimilarArrivals(ModulatedArrivals):
         mean_length = kept * tail / (tail - 1.0) + self.blips * _BLIP
         return self.sessions / mean_length / self.shortest_us
 
-    def profile(self, seeds: Seeds, span: Span) -> RateProfile:
+    def profile(self, seeds: Seeds, stretch: Stretch) -> RateProfile:
         """Open sessions times the rate of one."""
-        starts, stops = self._sessions(seeds, span)
+        starts, stops = self._sessions(seeds, stretch)
         # Two sorted runs, which a stable sort merely merges.
         changes_us = np.concatenate((np.sort(starts), np.sort(stops)))
         steps = np.concatenate((np.ones(len(starts)), -np.ones(len(stops))))
         order = np.argsort(changes_us, kind="stable")
         open_sessions = np.concatenate(([0.0], np.cumsum(steps[order])))
         times_us = np.concatenate(([-np.inf], changes_us[order]))
-        factor = _factor_of_horizon(self, seeds.seed, span.stop_us - span.start_us) if self.horizon_us else 1.0
-        return stepped_profile(times_us, open_sessions * (factor * self.rate_per_s / self.sessions), span)
+        factor = _factor_of_horizon(self, seeds.seed, stretch.stop_us - stretch.start_us) if self.horizon_us else 1.0
+        return stepped_profile(times_us, open_sessions * (factor * self.rate_per_s / self.sessions), stretch)
 
-    def _sessions(self, seeds: Seeds, span: Span) -> tuple[Float64Array, Float64Array]:
-        """Start and stop of all sessions that are open at some time of the span."""
+    def _sessions(self, seeds: Seeds, stretch: Stretch) -> tuple[Float64Array, Float64Array]:
+        """Start and stop of all sessions that are open at some time of the stretch."""
         starts: list[Float64Array] = []
         stops: list[Float64Array] = []
         for octave in range(_OCTAVES + 1):
-            cell_us = self.cell_us(octave, span.stop_us - span.start_us)
-            for begins_us, ends_us in self.sessions_of_octave(seeds, octave, cell_us, span.start_us, span.stop_us):
-                seen = (begins_us < span.stop_us) & (ends_us > span.start_us)
+            cell_us = self.cell_us(octave, stretch.stop_us - stretch.start_us)
+            within = (stretch.start_us, stretch.stop_us)
+            for begins_us, ends_us in self.sessions_of_octave(seeds, octave, cell_us, *within):
+                seen = (begins_us < stretch.stop_us) & (ends_us > stretch.start_us)
                 starts.append(begins_us[seen])
                 stops.append(ends_us[seen])
         return np.concatenate(starts), np.concatenate(stops)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skypane.traffic.arrivals.base import ModulatedArrivals, RateProfile, Span, stepped_profile
+from skypane.traffic.arrivals.base import ModulatedArrivals, RateProfile, Stretch, stepped_profile
 from skypane.traffic.seeds import Seeds
 
 
@@ -22,6 +22,6 @@ class SteppedArrivals(ModulatedArrivals):
         """The highest rate: blocks are sized for it."""
         return max(self.rates_per_s)
 
-    def profile(self, seeds: Seeds, span: Span) -> RateProfile:  # noqa: ARG002
-        """The steps inside the span."""
-        return stepped_profile(np.array(self.starts_us, dtype=float), np.array(self.rates_per_s), span)
+    def profile(self, seeds: Seeds, stretch: Stretch) -> RateProfile:  # noqa: ARG002
+        """The steps inside the stretch."""
+        return stepped_profile(np.array(self.starts_us, dtype=float), np.array(self.rates_per_s), stretch)

@@ -10,7 +10,7 @@ import numpy as np
 
 from skypane.model.errors import OptionError
 from skypane.model.groups import Int64Array
-from skypane.traffic.arrivals.base import US_PER_S, Arrivals, Span
+from skypane.traffic.arrivals.base import US_PER_S, Arrivals, Stretch
 from skypane.traffic.seeds import Purpose, Seeds
 
 
@@ -75,12 +75,12 @@ class TraceArrivals(Arrivals):
         """Mean over the trace, of this partition's part."""
         return float(self.trace.counts.sum()) / self.partitions / (self.duration_us / US_PER_S)
 
-    def events_us(self, seeds: Seeds, span: Span) -> Int64Array:
-        """The part inside the span of all intervals that it touches."""
+    def events_us(self, seeds: Seeds, stretch: Stretch) -> Int64Array:
+        """The part inside the stretch of all intervals that it touches."""
         step = self.interval_us
-        touched = range(span.start_us // step, (span.stop_us - 1) // step + 1)
+        touched = range(stretch.start_us // step, (stretch.stop_us - 1) // step + 1)
         events = np.concatenate([_interval_events_us(self, seeds, interval) for interval in touched])
-        return events[np.searchsorted(events, span.start_us) : np.searchsorted(events, span.stop_us)]
+        return events[np.searchsorted(events, stretch.start_us) : np.searchsorted(events, stretch.stop_us)]
 
 
 @lru_cache(maxsize=8)  # an interval longer than a block serves several of them

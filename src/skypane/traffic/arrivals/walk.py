@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from skypane.model.groups import Float64Array
-from skypane.traffic.arrivals.base import ModulatedArrivals, RateProfile, Span
+from skypane.traffic.arrivals.base import ModulatedArrivals, RateProfile, Stretch
 from skypane.traffic.seeds import Purpose, Seeds
 
 _STEPS_PER_CHUNK = 1024
@@ -39,11 +39,11 @@ class RandomWalkArrivals(ModulatedArrivals):
         """The mean of the walk in the long run."""
         return self.rate_per_s
 
-    def profile(self, seeds: Seeds, span: Span) -> RateProfile:
-        """The steps of the walk inside the span."""
-        first, last = span.start_us // self.every_us, (span.stop_us - 1) // self.every_us
+    def profile(self, seeds: Seeds, stretch: Stretch) -> RateProfile:
+        """The steps of the walk inside the stretch."""
+        first, last = stretch.start_us // self.every_us, (stretch.stop_us - 1) // self.every_us
         edges = np.arange(first, last + 2, dtype=float) * self.every_us
-        edges[0], edges[-1] = span.start_us, span.stop_us
+        edges[0], edges[-1] = stretch.start_us, stretch.stop_us
         rate_per_s = self.rate_per_s / _mean_over_horizon(self, seeds.seed)
         return RateProfile(edges, rate_per_s * self.relative_rates(seeds.seed, first, last + 1))
 
