@@ -20,6 +20,7 @@ import skypane as sp  # noqa: E402
 from benchmarks import (  # noqa: E402
     kernels,
     lateness,
+    live,
     memory,
     overlap,
     pipeline,
@@ -35,6 +36,7 @@ ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
     "strategies": strategies,
     "sustainable": sustainable,
+    "live": live,
     "memory": memory,
 }
 """The same with ``run(spark, quick)``."""
