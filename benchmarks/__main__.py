@@ -22,18 +22,27 @@ from benchmarks import (  # noqa: E402
     lateness,
     live,
     memory,
+    one_key,
     overlap,
     pipeline,
     strategies,
     sustainable,
     traffic,
+    windows,
 )
 
 RESULTS = ROOT / "results"
-PURE: dict[str, ModuleType] = {"kernels": kernels, "traffic": traffic, "overlap": overlap, "lateness": lateness}
+PURE: dict[str, ModuleType] = {
+    "kernels": kernels,
+    "traffic": traffic,
+    "overlap": overlap,
+    "lateness": lateness,
+    "one_key": one_key,
+}
 """Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
+    "windows": windows,
     "strategies": strategies,
     "sustainable": sustainable,
     "live": live,

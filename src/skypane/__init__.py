@@ -12,7 +12,14 @@ from skypane.lateness.policies.drop_ratio import DropRatio
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
-from skypane.model.errors import CheckpointError, DataError, OptionError, SchemaError, SkypaneError
+from skypane.model.errors import (
+    CheckpointError,
+    DataError,
+    FunctionError,
+    OptionError,
+    SchemaError,
+    SkypaneError,
+)
 
 if TYPE_CHECKING:
     from skypane.api.stream import stream
@@ -25,7 +32,9 @@ if TYPE_CHECKING:
     from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState
     from skypane.model.groups import Groups
     from skypane.model.panes import Span
+    from skypane.model.window import Window
     from skypane.queries.base import Dominance, Expression, Grouped, Invalid, Query, Row, Selection
+    from skypane.queries.fold import Fold
     from skypane.queries.preferences import Preferences
     from skypane.scheduling.pane_strategy import Allocation, ClosedPane, PaneStrategy, Queues
     from skypane.scheduling.utilization import Measurement, WorkerLoad
@@ -62,7 +71,9 @@ _LAZY = {
     "skypane.lateness.policy": ("Judgement", "Lateness", "Observation", "PolicyState"),
     "skypane.model.groups": ("Groups",),
     "skypane.model.panes": ("Span",),
+    "skypane.model.window": ("Window",),
     "skypane.queries.base": ("Dominance", "Expression", "Grouped", "Invalid", "Query", "Row", "Selection"),
+    "skypane.queries.fold": ("Fold",),
     "skypane.queries.preferences": ("Preferences",),
     "skypane.scheduling.pane_strategy": ("Allocation", "ClosedPane", "PaneStrategy", "Queues"),
     "skypane.scheduling.utilization": ("Measurement", "WorkerLoad"),
@@ -95,7 +106,9 @@ __all__ = [
     "Expression",
     "Fired",
     "FixedDelay",
+    "Fold",
     "FormatSink",
+    "FunctionError",
     "Grouped",
     "Groups",
     "Harm",
@@ -123,6 +136,7 @@ __all__ = [
     "Span",
     "StepRows",
     "Updates",
+    "Window",
     "WorkerLoad",
     "as_of",
     "embedded_session",

@@ -12,21 +12,37 @@ from skypane.api.by_name import POLICIES, as_policy
 from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery
 from skypane.flow.windows.emit.names import EMISSIONS
+from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
 from skypane.scheduling.pane_strategies import SPLITTINGS
+from skypane.scheduling.partitioning import PARTITIONINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
+from tests.functions import samples
 
 QUERIES: Mapping[str, dict[str, Any]] = {
     "skyline": {"minimize": "a", "maximize": "b"},
     "top_delta": {"delta": 2, "minimize": "a", "maximize": "b"},
     "top_k": {"k": 2, "score": "a"},
     "aggregate": {"records": "count", "low": "min(a)", "high": "max(b)", "total": "sum(n)"},
+    "apply": {"function": samples.picky, "schema": "first long, last long, rows long, starts long"},
+    "fold": {"init": sp.Fold(**samples.DIGEST, merge=samples.digest_merge)},
 }
+"""``apply`` fails for some windows: they are set aside."""
 _POLICIES: Mapping[str, dict[str, Any]] = {
     "kslack": {"max_slack": "300 milliseconds"},
     "fixed_delay": {"delay": "300 milliseconds"},
     "drop_ratio": {"target": 0.1, "initial_slack": "200 milliseconds"},
     "harm": {"target": 0.05, "initial_slack": "200 milliseconds"},
+}
+_ADAPTIVE: Mapping[str, tuple[Any, ...]] = {
+    "initial_slack": ("0 seconds", "100 milliseconds"),
+    "max_slack": ("auto", "500 milliseconds", None),
+}
+_POLICY_SETTINGS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "kslack": {**_ADAPTIVE, "memory": (None, "2 seconds")},
+    "fixed_delay": {"delay": ("0 seconds", "1 second")},
+    "drop_ratio": {**_ADAPTIVE, "target": (0.01, 0.3)},
+    "harm": {**_ADAPTIVE, "target": (0.01, 0.3)},
 }
 WINDOWS = (
     ("1 second", None),
@@ -38,7 +54,7 @@ WINDOWS = (
 )
 LIVE: tuple[str, None] = ("live 2 seconds", None)
 """Instead of windows: every instant."""
-assert POLICIES.keys() == _POLICIES.keys()
+assert POLICIES.keys() == _POLICIES.keys() == _POLICY_SETTINGS.keys()
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,7 @@ class Configuration:
     parallel: dict[str, Any] = field(default_factory=dict)
     partition: str | None = None
     outputs: tuple[str, ...] = ("late", "quarantine")
+    policy_settings: dict[str, Any] = field(default_factory=dict)
 
     def build(self, df: Any) -> ContinuousQuery:
         """The query; the records may be anything until it is started."""
@@ -61,7 +78,7 @@ class Configuration:
         size, slide = self.window
         windowed = stream.live(size.removeprefix("live ")) if self.window == LIVE else stream.window(size, slide)
         asked: ContinuousQuery = getattr(windowed, self.query)(**QUERIES[self.query])
-        policy = as_policy(self.policy, **_POLICIES[self.policy])
+        policy = as_policy(self.policy, **{**_POLICIES[self.policy], **self.policy_settings})
         return asked.lateness(policy, **self.lateness).parallel(**self.parallel)
 
     def as_json(self) -> dict[str, Any]:
@@ -78,7 +95,8 @@ def random_configuration(rng: random.Random, **wanted: Any) -> Configuration:
     while True:
         configuration = _any(rng, wanted)
         try:
-            configuration.build(None).plan(RunOptions(sp.ConsoleSink(), emit=configuration.emit), slots=2)
+            sinks: dict[str, Any] = dict.fromkeys(configuration.outputs, sp.ConsoleSink())
+            configuration.build(None).plan(RunOptions(sp.ConsoleSink(), emit=configuration.emit, **sinks), slots=2)
         except OptionError:
             continue
         return configuration
@@ -86,24 +104,39 @@ def random_configuration(rng: random.Random, **wanted: Any) -> Configuration:
 
 def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     partition = "zone" if rng.random() < 0.25 else None
-    lateness: dict[str, Any] = {"future_support": rng.choice([2, 5])}
+    lateness: dict[str, Any] = {
+        "future_support": rng.choice([2, 5]),
+        "max_future": rng.choice(["auto", "auto", "auto", "30 seconds", None]),
+        "clock_tolerance": rng.choice(["1 second", "0 seconds", "400000 days"]),
+        "harm_horizon": rng.choice(["auto", "auto", "0 seconds", "1 second", None]),
+    }
     if rng.random() < 0.5:
         lateness["allowed"] = rng.choice(["500 milliseconds", "5 seconds"])
     if partition:
-        lateness |= {"across": rng.choice(["min", "max"]), "max_lag": rng.choice([None, "1 second"])}
+        lateness |= {
+            "across": rng.choice(["min", "max"]),
+            "max_lag": rng.choice([None, "1 second"]),
+            "partition_timeout": rng.choice(["30 seconds", "1 second"]),
+        }
+    policy = rng.choice(list(_POLICIES))
+    settings = {name: rng.choice(values) for name, values in _POLICY_SETTINGS[policy].items() if rng.random() < 0.3}
     parallel = {
         "splitting": rng.choice(["combine", "combine", *SPLITTINGS]),
         "pane_degree": rng.choice([None, 1, 3]),
         "degree": rng.choice([1, 1, 2, 3]),
         "window_scheduling": rng.choice(["ranges", *WINDOW_SCHEDULINGS]),
-        "sliding": rng.choice(["auto", "auto", "tiles", "recompute"]),
+        "inline_rows": rng.choice([0, 100_000]),
+        "sliding": rng.choice(["auto", "auto", *SLIDES]),
         "processing": rng.choice(["out_of_order", "out_of_order", "in_order"]),
+        "partitioning": rng.choice(PARTITIONINGS),
+        "cut_rows": rng.choice([0, 0, 1_000_000]),
     }
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
         "window": rng.choice((*WINDOWS, LIVE)),
         "keys": rng.choice([(), ("city",), ("city", "zone")]),
-        "policy": rng.choice(list(_POLICIES)),
+        "policy": policy,
+        "policy_settings": settings,
         "emit": rng.choice([name for name, kind in EMISSIONS.items() if not kind.instants]),
         "lateness": lateness,
         "parallel": parallel,
@@ -116,4 +149,6 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         chosen |= {"query": rng.choice(["skyline", "top_k"]), "emit": rng.choice(["updates", "intervals"]), **wanted}
         lateness.pop("allowed", None)
         parallel |= {"sliding": "auto", "processing": "out_of_order"}
+    if chosen["query"] == "apply" and "failed" not in chosen["outputs"]:
+        chosen["outputs"] = (*chosen["outputs"], "failed")
     return Configuration(**chosen)

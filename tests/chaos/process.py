@@ -25,6 +25,7 @@ from skypane.local.preparation import prepare
 from skypane.model.ledger import Ledger
 from skypane.scheduling.batch_plan import BatchPlan
 from skypane.scheduling.degrees import FixedDegrees
+from skypane.scheduling.partitioning import WindowShare
 from skypane.spark import launch
 from skypane.spark.driver import StepDriver
 from skypane.spark.jobs import window_job
@@ -57,6 +58,9 @@ class Stages(SparkStages):
         where = [self.rng.randrange(count) for _ in range(rows.num_rows)]
         tasks = [rows.filter(pa.array([w == task for w in where], pa.bool_())) for task in range(count)]
         return PaneReport.merge([job.run(iter(task.to_batches())) for task in tasks], job.frontier.guard)
+
+    def _in_driver(self, rows: int, shares: Sequence[WindowShare]) -> bool:
+        return True
 
     def _threads(self, tasks: int, *, in_driver: bool) -> int:
         return 1
@@ -126,7 +130,7 @@ class Work:
             checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint", born=checkpoint.born
         )
         launch._open_sinks(NO_SPARK, outputs, checkpoint, continuation)
-        return Driver(NO_SPARK, flow, checkpoint, manifest, outputs, replace(options.settings, inline_rows=10**9))
+        return Driver(NO_SPARK, flow, checkpoint, manifest, outputs, options.settings)
 
     def _take_all(self, driver: Driver, disk: MemoryDisk, spark: Path) -> None:
         done = sum(name.startswith(f"{spark}/commits/") for name in disk.names_now)

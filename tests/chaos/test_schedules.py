@@ -6,6 +6,7 @@ A failure prints its world and schedule, which are seeds, and the faults that ca
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,9 +14,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from skypane.api.by_name import POLICIES
+from skypane.api.options import OPTIONS
+from skypane.flow.windows.emit.names import EMISSIONS
+from skypane.flow.windows.slide.choice import SLIDES
 from skypane.spark.store import past
 from skypane.spark.store.disk import using
-from tests.chaos.configurations import Configuration
+from tests.chaos.configurations import QUERIES, Configuration, random_configuration
 from tests.chaos.memory_disk import MemoryDisk
 from tests.chaos.process import Work
 from tests.chaos.schedules import World, contents, record, run_schedule
@@ -65,6 +70,20 @@ def test_the_worlds_are_worth_running() -> None:
     assert any("'change': -1" in row for row in rows)
     for name in ("query", "policy", "emit"):
         assert len({getattr(world.work.configuration, name) for world in worlds}) >= 2, name
+
+
+def test_configurations_leave_no_option_out() -> None:
+    chosen: dict[str, set[str]] = {}
+    for seed in range(400):
+        configuration = random_configuration(random.Random(seed))
+        given = {**configuration.lateness, **configuration.parallel, **configuration.policy_settings}
+        given |= {"policy": configuration.policy, "emit": configuration.emit, "query": configuration.query}
+        for name, value in given.items():
+            chosen.setdefault(name, set()).add(str(value))
+    wanted = {option.name for option in OPTIONS if option.section in {"lateness", "parallel"}}
+    assert {name for name in wanted if len(chosen.get(name, ())) < 2} == set()
+    for name, all_of_them in (("sliding", SLIDES), ("policy", POLICIES), ("emit", EMISSIONS), ("query", QUERIES)):
+        assert chosen[name] >= {*all_of_them}, name
 
 
 def test_records_far_ahead_that_are_believed_may_all_be_in_the_gaps_between_windows() -> None:

@@ -92,7 +92,7 @@ def test_the_command_line_says_the_same_as_a_file() -> None:
     flags = {
         "query_key": ["a", "b"],
         "query_delta": "1_000",
-        "query_aggregate": ["n=count", "p = mean(price)"],
+        "query_aggregate": ["n=count", "p = mean(price)", "q=max_by(a, if(b = 1, c, d))"],
         "lateness_max_future": "none",
         "lateness_target": "5 %",
         "parallel_inline_rows": "7",
@@ -104,7 +104,11 @@ def test_the_command_line_says_the_same_as_a_file() -> None:
     }
     given = given_settings(flags)
     assert {section: settings for section, settings in given.items() if settings} == {
-        "query": {"key": ["a", "b"], "delta": 1000, "aggregate": {"n": "count", "p": "mean(price)"}},
+        "query": {
+            "key": ["a", "b"],
+            "delta": 1000,
+            "aggregate": {"n": "count", "p": "mean(price)", "q": "max_by(a, if(b = 1, c, d))"},
+        },
         "lateness": {"max_future": None, "target": 0.05},
         "parallel": {"inline_rows": 7},
         "run": {"flush": False, "name": "best"},
@@ -335,3 +339,28 @@ def test_a_signal_to_all_its_processes_ends_it_after_the_step_under_way(number: 
     assert "Traceback" not in text
     assert len(text.splitlines()) < 60
     assert list((folder / "checkpoint" / "scratch").iterdir()) == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_signal_while_spark_starts_is_not_lost(number: signal.Signals, folder: Path) -> None:
+    written(folder, COMPLETE.replace("records = 4000", "records = 100000000").replace("available_now = true", ""))
+    process = subprocess.Popen(
+        command("query.toml"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment(),
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert "Starting embedded Spark" in process.stdout.readline()
+        os.killpg(process.pid, number)
+        # To its end, so that no JVM is left behind, which would keep it open.
+        assert process.stdout.read() == "Stopped before the query was started.\n"
+        assert process.wait(300) == 0
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert not (folder / "checkpoint").exists()

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
 from tests.spark_support.jvm import SHORT_LIVED
+from tests.spark_support.standalone import standalone
 from tests.spark_support.streams import (
     Outputs,
     assert_answers,
@@ -32,63 +29,11 @@ from tests.spark_support.streams import (
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 DRIVER = Path(__file__).parent / "driver.py"
-WAIT_S = 180
-
-
-@contextmanager
-def daemon(name: str, arguments: list[str], folder: Path) -> Iterator[Path]:
-    """A Spark daemon, ended whatever happens; yields its log."""
-    home = Path(pyspark.__file__).parent
-    log = folder / f"{name}.log"
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_NO_DAEMONIZE": "1",
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
-        "PYSPARK_PYTHON": sys.executable,
-    }
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [str(home / "bin" / "spark-class"), *arguments],
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            cwd=folder,
-        )
-    try:
-        yield log
-    finally:
-        process.terminate()  # A worker ends its executors when it is asked to end.
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def wait_for(log: Path, pattern: str) -> str:
-    """The first match in a log."""
-    deadline = time.monotonic() + WAIT_S
-    while (match := re.search(pattern, log.read_text())) is None:
-        assert time.monotonic() < deadline, log.read_text()[-3_000:]
-        time.sleep(0.05)
-    return match.group(1)
 
 
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
-    deploy = "org.apache.spark.deploy"
-    local = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-    with ExitStack() as running:
-        log = running.enter_context(daemon("master", [f"{deploy}.master.Master", *local], tmp_path))
-        address = wait_for(log, r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
-        for name in ("worker-1", "worker-2"):
-            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / name)]
-            command = [f"{deploy}.worker.Worker", *local, *size, address]
-            worker = running.enter_context(daemon(name, command, tmp_path))
-            wait_for(worker, r"(Successfully registered with master)")
+    with standalone(tmp_path) as address:
         yield address
 
 

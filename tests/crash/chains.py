@@ -36,7 +36,7 @@ PLAIN_CUTS = tuple(range(BATCHES))
 
 @dataclass(frozen=True)
 class Chain:
-    """A query, and where its rows go: results, late, quarantine."""
+    """A query, and where its rows go: results, late, quarantine; failed windows, where functions may fail."""
 
     name: str
     configuration: Configuration
@@ -47,7 +47,8 @@ class Chain:
     @property
     def kinds(self) -> dict[str, str]:
         """The kind of each sink."""
-        return dict(zip(("results", "late", "quarantine"), self.sinks, strict=True))
+        kinds = dict(zip(("results", "late", "quarantine"), self.sinks, strict=True))
+        return kinds | ({"failed": "parquet"} if self.configuration.query == "apply" else {})
 
 
 @dataclass(frozen=True)

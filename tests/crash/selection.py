@@ -1,4 +1,7 @@
-"""The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once."""
+"""The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once.
+
+Top-delta and aggregates have one key, whose windows several tasks share.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,14 @@ SKYLINE = Chain(
 )
 TOP_DELTA = Chain(
     "top-delta",
-    Configuration("top_delta", ("1 second", "250 milliseconds"), (), "harm", "changes"),
+    Configuration(
+        "top_delta",
+        ("1 second", "250 milliseconds"),
+        (),
+        "harm",
+        "changes",
+        parallel={"cut_rows": 0},
+    ),
     ("json", "function", "json"),
     files=6,
 )
@@ -39,7 +49,14 @@ TOP_K = Chain(
 )
 AGGREGATE = Chain(
     "aggregate",
-    Configuration("aggregate", ("8 seconds", "500 milliseconds"), ("city",), "kslack", "changes"),
+    Configuration(
+        "aggregate",
+        ("8 seconds", "500 milliseconds"),
+        (),
+        "kslack",
+        "changes",
+        parallel={"cut_rows": 0, "partitioning": "window", "degree": 3},
+    ),
     ("parquet", "json", "discard"),
     files=8,
 )
@@ -49,10 +66,25 @@ INTERVALS = Chain(
     Configuration("top_k", configurations.LIVE, (), "kslack", "intervals"),
     files=6,
 )
-CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, LIVE, INTERVALS)
+APPLY = Chain(
+    "apply",
+    Configuration(
+        "apply",
+        ("1 second", "500 milliseconds"),
+        ("city",),
+        "fixed_delay",
+        "full",
+        lateness={"allowed": "500 milliseconds"},
+    ),
+    files=5,
+)
+FOLD = Chain("fold", Configuration("fold", ("1 second", "250 milliseconds"), (), "kslack", "changes"), files=5)
+CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, LIVE, INTERVALS)
 KILLS = {
     SKYLINE.name: ("step.begin", "panes.done", "results.staged", "late.published"),
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
+    APPLY.name: ("failed.published",),
+    FOLD.name: ("windows.done",),
     LIVE.name: ("panes.done", "windows.done", "results.published"),
     INTERVALS.name: ("results.staged", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),

@@ -13,16 +13,21 @@ from tests.chaos.configurations import QUERIES
 from tests.crash import selection
 from tests.crash.chains import PLAIN_CUTS, SINK_KINDS, World, batches, world_in
 
+WITHIN = (
+    selection.SKYLINE,
+    selection.TOP_DELTA,
+    selection.APPLY,
+    selection.FOLD,
+    selection.LIVE,
+    selection.INTERVALS,
+)
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
-
-
-IN_BATCHES = (selection.SKYLINE, selection.TOP_DELTA, selection.LIVE, selection.INTERVALS)
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with world_in(tmp_path_factory.mktemp("kills")) as world:
-        world.prepare(IN_BATCHES)
+        world.prepare(WITHIN)
         yield world
 
 
@@ -40,11 +45,11 @@ def test_the_undisturbed_run_is_worth_comparing_with(world: World) -> None:
 
 def test_killed_within_a_step(world: World) -> None:
     # Each process commits a step, then dies in the next one; how the work is done changes from run to run.
-    for chain in IN_BATCHES:
+    for chain in WITHIN:
         for index, point in enumerate(selection.KILLS[chain.name]):
             inline_rows = (0, 100_000)[index % 2]
             world.kill_at(chain, f"{point}@2", parallel={"inline_rows": inline_rows, "degree": 1 + index % 3})
-    world.verify(IN_BATCHES)
+    world.verify(WITHIN)
 
 
 def test_the_selection_leaves_nothing_out() -> None:

@@ -81,8 +81,9 @@ def test_drop_ratio_reaches_its_target_within_a_fifth(delays: str, seed: str) ->
     share=st.sampled_from([0.0, 0.001, 0.1, 0.5, 0.99]),
 )
 def test_the_slack_of_a_histogram_keeps_the_share(values: list[int], share: float) -> None:
-    overdue = np.array(values)
-    histogram = DelayHistogram.count(overdue, np.ones(len(values), dtype=np.int64))
+    overdue, ones = np.array(values), np.ones(len(values), dtype=np.int64)
+    histogram = DelayHistogram.count(overdue, ones)
+    assert DelayHistogram.merge(DelayHistogram.count(overdue[i::3], ones[i::3]) for i in range(3)) == histogram
     slack = histogram.slack_us(share)
     # A bucket is at most a sixty-fourth wide.
     assert (overdue >= slack * (1 + 1 / 32) + 1).sum() <= share * len(values)

@@ -124,6 +124,21 @@ def test_neither_order_nor_tasks_change_a_fate(
     assert len(whole.held.times_us) <= guard.max_held
 
 
+@pytest.mark.parametrize("tasks", [1, 3])
+@pytest.mark.parametrize("support", [2, 5])
+def test_so_many_that_agree_are_believed_however_many_others_there_are(support: int, tasks: int) -> None:
+    usual, later = batches(count=2)
+    far_ahead = [LAST_YEAR_US + 30 * DAY_US + index for index in range(support)]
+    for fresh in (far_ahead[1:], far_ahead):
+        fates, times = Fates(FutureGuard(HOUR_US, support)), [*later, *fresh]
+        fates.feed(usual)
+        fates.feed(*[times[i::tasks] for i in range(tasks)])
+        believed = len(fresh) == support
+        assert fates.t_max_us == (far_ahead[-1] if believed else later[-1])
+        assert sorted(fates.held.times_us.tolist()) == ([] if believed else fresh)
+        assert len(fates.accepted) == 200 + (support if believed else 0)
+
+
 POISON = {
     "tomorrow": LAST_YEAR_US + DAY_US,
     "two hours": LAST_YEAR_US + 2 * HOUR_US,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from decimal import Decimal
 from typing import Any
@@ -12,15 +13,21 @@ import pytest
 
 from skypane.local.preparation import prepare
 from skypane.model.columns import GROUP, ID
-from skypane.model.errors import OptionError
+from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import Groups
-from skypane.queries.accumulators import ACCUMULATORS
+from skypane.queries.accumulators.base import Accumulator, Inputs
+from skypane.queries.accumulators.functions import call
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
 from skypane.tables.grouping import key_codes
+
+
+def accumulator(function: str) -> Accumulator:
+    return call(function, "x", function).accumulator
+
 
 ODD_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
 
@@ -29,6 +36,15 @@ ODD_NAN = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
 def test_an_aggregate_cannot_have_the_name_of_a_result_column(name: str) -> None:
     with pytest.raises(OptionError, match=f"cannot be called {name!r}"):
         Aggregates.of({name: "count"})
+
+
+@pytest.mark.parametrize("function", ["sum", "mean", "variance", "stddev"])
+def test_numbers_are_aggregated_and_texts_are_refused(function: str) -> None:
+    for kind in (pa.int32(), pa.float64(), pa.decimal128(9, 2)):
+        accumulator(function).check(kind, "x")
+    for kind in (pa.string(), pa.bool_(), pa.timestamp("us")):
+        with pytest.raises(SchemaError, match=re.escape(f"x={function}(...) needs numbers, not {kind}")):
+            accumulator(function).check(kind, "x")
 
 
 def test_aggregates_that_differ_only_in_case_are_refused() -> None:
@@ -59,28 +75,28 @@ def test_ties_are_cut_the_same_whatever_the_order(query: Query, records: list[di
 @pytest.mark.parametrize(("function", "wanted"), [("min", "-0.0"), ("max", "0.0")])
 def test_extremes_choose_the_same_zero_whatever_the_order(function: str, wanted: str) -> None:
     for values in ([0.0, -0.0], [-0.0, 0.0], [-0.0, None, 0.0]):
-        found = ACCUMULATORS[function].lift(pa.chunked_array([values]), Groups.whole(len(values)))
+        found = accumulator(function).lift(Inputs(pa.chunked_array([values])), Groups.whole(len(values)))
         assert repr(found["x"].to_pylist()) == f"[{wanted}]"
-    alone = ACCUMULATORS[function].lift(pa.chunked_array([[-0.0]]), Groups.whole(1))
+    alone = accumulator(function).lift(Inputs(pa.chunked_array([[-0.0]])), Groups.whole(1))
     assert repr(alone["x"].to_pylist()) == "[-0.0]"
 
 
 def test_sums_of_decimals_neither_wrap_around_nor_lose_digits_on_the_way() -> None:
     most = Decimal("9" * 38)
     least = most.copy_negate()
-    sums = ACCUMULATORS["sum"]
+    sums = accumulator("sum")
     values = pa.chunked_array([pa.array([most, most, least, most, most, most, None], pa.decimal128(38, 0))])
-    parts = sums.lift(values, Groups.from_sizes([3, 3, 1]))
+    parts = sums.lift(Inputs(values), Groups.from_sizes([3, 3, 1]))
     assert _lowered("sum", parts) == [most, None, None]
     # The second group does not fit, but its partial is exact: with what comes later it fits again.
-    more = sums.lift(pa.chunked_array([pa.array([least, least], pa.decimal128(38, 0))]), Groups.whole(2))
+    more = sums.lift(Inputs(pa.chunked_array([pa.array([least, least], pa.decimal128(38, 0))])), Groups.whole(2))
     both = pa.chunked_array([parts["s"].slice(1, 1), more["s"]])
     assert _lowered("sum", sums.combine({"s": both}, Groups.whole(2))) == [most]
 
 
 def _lowered(function: str, parts: dict[str, pa.Array]) -> list[Any]:
     return list(
-        ACCUMULATORS[function].lower({name: pa.chunked_array([part]) for name, part in parts.items()}).to_pylist()
+        accumulator(function).lower({name: pa.chunked_array([part]) for name, part in parts.items()}).to_pylist()
     )
 
 

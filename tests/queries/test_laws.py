@@ -82,7 +82,34 @@ QUERIES: list[Query] = [
             "spread": "stddev(weight)",
         }
     ),
-    Aggregates.of({"total": "sum(price)", "mean": "mean(rating)", "var": "variance(rating)"}),
+    Aggregates.of({"total": "sum(price)", "mean": "mean(rating)", "var": "variance(rating)", "p": "var_pop(weight)"}),
+    Aggregates.of(
+        {
+            "first": "first(price)",
+            "first_there": "first(price, true)",
+            "last": "last(label)",
+            "dearest": "max_by(label, price)",
+            "least": "min_by(code, tax)",
+            "by_text": "max_by(pause, label)",
+            "by_flag": "min_by(day, flag)",
+        },
+        time="when",
+    ),
+    Aggregates.of(
+        {"all": "collect_list(rating, 4)", "days": "collect_set(day, 2)", "prices": "collect_set(price, 20)"},
+        time="weight",
+    ),
+    Aggregates.of(
+        {
+            "median": "approx_percentile(price, 0.5)",
+            "ends": "approx_percentile(rating, array(0, 0.3, 1), 4)",
+            "tax": "percentile_approx(tax, 0.7, 3)",
+            "pause": "approx_percentile(pause, 0.5, 1)",
+            "labels": "approx_count_distinct(label)",
+            "prices": "approx_count_distinct(price, 0.3)",
+            "taxes": "approx_count_distinct(tax)",
+        }
+    ),
 ]
 
 

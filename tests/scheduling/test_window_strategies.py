@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.model.errors import OptionError
-from skypane.simulate.completion import OrderedCollector, WindowCompletion
+from skypane.simulate.completion import WindowCompletion
 from skypane.simulate.strategies.window_strategies import WINDOW_STRATEGIES, window_strategy
 from skypane.simulate.strategies.window_strategy import Task
 
@@ -136,16 +136,6 @@ def test_a_window_is_complete_when_all_panes_are_closed_and_all_shards_are_in() 
     assert not completion.updated(0)
     assert completion.updated(0)
     assert completion.open_windows == 2
-
-
-@given(order=st.permutations(range(8)))
-def test_the_collector_delivers_in_order_and_each_once(order: list[int]) -> None:
-    collector: OrderedCollector[str] = OrderedCollector(0)
-    delivered = [window for arrived in order for window, _ in collector.add(arrived, "result")]
-    assert delivered == list(range(8))
-    assert collector.held == 0
-    with pytest.raises(ValueError, match="window 3"):
-        collector.add(3, "again")
 
 
 def test_an_unknown_strategy_is_named_with_the_known_ones() -> None:

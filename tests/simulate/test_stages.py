@@ -68,6 +68,18 @@ def test_idle_workers_merge_what_waits_for_a_busy_window(
     assert run.starved_us == starved_us
 
 
+@pytest.mark.parametrize(("disorder", "left"), [(0, [0, 1, 2]), (1, [1, 0, 2]), (2, [1, 2, 0])])
+def test_results_leave_late_by_as_many_places_as_they_may(disorder: int, left: list[int]) -> None:
+    """Window 0 has five shards, one after the other; windows 1 and 2 have one each, and are done first."""
+    events: list[PaneClosed | ShardReady[frozenset[str]]] = []
+    for pane, labels in enumerate(["abcde", "f", "g"]):
+        events += [PaneClosed(0.0, pane, len(labels)), *(ShardReady(0.0, pane, frozenset(label)) for label in labels)]
+    stage = VirtualWindowStage(WindowSpec(100, 100), window_strategy("win_fb", 2), Sets(), 0, disorder=disorder)
+    deliveries = stage.run(events).deliveries
+    assert [d.window for d in deliveries] == left
+    assert {d.window: d.result for d in deliveries} == {0: frozenset("abcde"), 1: frozenset("f"), 2: frozenset("g")}
+
+
 def test_the_degree_follows_the_utilization() -> None:
     control = DegreeControl(10)
     half_busy = Measurement(1_000.0, [WorkerLoad(500.0, 5.0, 0)] * 10)  # could have done 100 tasks

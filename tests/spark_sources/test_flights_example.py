@@ -10,11 +10,13 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
+from skypane.spark.shipping import ship_by_value
 from skypane.traffic.commands import inspect
 
 pytestmark = [
@@ -108,3 +110,30 @@ def best_by_brute_force(flights: list[dict[str, Any]]) -> dict[tuple[str, float]
             (row["carrier"], row["flight"]) for row, keep in zip(rows, np.atleast_1d(kept), strict=True) if keep
         )
     return best
+
+
+@pytest.mark.parametrize("name", ["late_carriers", "made_up"])
+def test_the_functions_of_the_example_answer_for_each_window(
+    spark_session_for_sources: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / "flights.parquet"
+    flights: pa.Table = example("prepare", monkeypatch).prepare(path, days=3)
+    reader, script = example("skyline", monkeypatch), example("functions", monkeypatch)
+    ship_by_value(script)
+    # So patient that no landing is late: the answers are those over all of them.
+    query = script.question(reader.flights(spark_session_for_sources, path), name).lateness(sp.FixedDelay("2 days"))
+    sink = sp.ParquetSink(str(tmp_path / "out"))
+    query.start(sink=sink, checkpoint=tmp_path / "checkpoint", available_now=True).await_termination()
+    rows = spark_session_for_sources.read.parquet(str(tmp_path / "out")).toArrow().to_pylist()
+    assert len({(row["origin"], row["window"]["start"]) for row in rows}) > 20
+    every = pd.DataFrame(flights.to_pylist())
+    for row in rows:
+        inside = (every["ts"] >= row["window"]["start"]) & (every["ts"] < row["window"]["end"])
+        landed = every[inside & (every["origin"] == row["origin"])]
+        if name == "made_up":
+            slope = np.polyfit(landed["dep_delay_min"], landed["arr_delay_min"], 1)[0]
+            assert row["flights"] == len(landed)
+            assert row["made_up_share"] == pytest.approx(1 - slope)
+        else:
+            own = landed[landed["carrier"] == row["carrier"]]["arr_delay_min"]
+            assert (row["flights"], row["median_min"]) == (len(own), own.median())

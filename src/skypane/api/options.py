@@ -18,9 +18,11 @@ from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.pane_strategy import MAX_DEGREE
+from skypane.scheduling.partitioning import PARTITIONINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 
-SINKS: Final = ("sink", "late", "quarantine")
+SINKS: Final = ("sink", "late", "quarantine", "failed")
+QUERY_TYPES: Final = ("skyline", "top_delta", "top_k", "aggregate", "apply", "fold")
 SECTIONS: Final[Mapping[str, str]] = {
     "source": "where records come from",
     "query": "what to ask of which windows",
@@ -29,6 +31,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "sink": "where results go",
     "late": "where late records go; they are counted in any case",
     "quarantine": "where unusable records go; they are counted in any case",
+    "failed": "where windows go on which a function of apply or fold fails; without it that ends the query",
     "run": "how to run",
 }
 """The topics, each a section of the TOML file."""
@@ -98,9 +101,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("source", "path", Text("records"), "The path of a file source."),
     Option("source", "schema", Text("ts timestamp, price double"), "The columns of a file source, as in SQL."),
     Option("source", "options", Pairs(("maxFilesPerTrigger", "1")), "Options of the source.", flag="source-option"),
-    Option(
-        "query", "type", Choice(("skyline", "top_delta", "top_k", "aggregate")), "What to ask of a window.", needed=True
-    ),
+    Option("query", "type", Choice(QUERY_TYPES), "What to ask of a window.", needed=True),
     Option("query", "time", Text("ts"), "The column with the event time.", needed=True),
     Option("query", "key", Names("city"), "Key columns: each key has its own answers."),
     Option("query", "partition", Text("sensor"), "The column that names a record's partition of the source."),
@@ -119,6 +120,14 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "aggregate",
         Pairs(("p", "mean(price)"), texts=True),
         "aggregate: names and functions of SQL expressions.",
+    ),
+    Option("query", "function", Text("my_module:my_function"), "apply: a function; fold: an sp.Fold, or a class."),
+    Option(
+        "query",
+        "schema",
+        Text("median double, n long"),
+        "apply: the columns that the function returns, as in SQL.",
+        flag="function-schema",
     ),
     Option(
         "lateness",
@@ -190,6 +199,14 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("parallel", "pane_degree", Whole(1, MAX_DEGREE), "Tasks of the pane stage; default: as many as Spark runs."),
     Option("parallel", "degree", Whole(1), "The most tasks of the window stage; default: as many as Spark runs."),
     Option("parallel", "window_scheduling", Choice(WINDOW_SCHEDULINGS), "How its tasks are cut.", "ranges"),
+    Option("parallel", "partitioning", Choice(PARTITIONINGS), "How tasks share one key's windows.", "batch"),
+    Option(
+        "parallel",
+        "cut_rows",
+        Whole(0),
+        "They share them from so many rows on, each counted once for each window that it is in.",
+        2_000_000,
+    ),
     Option(
         "parallel", "inline_rows", Whole(0), "A window stage with no more rows than this runs in the driver.", 100_000
     ),
@@ -204,6 +221,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     *_sink("sink", "out", "console"),
     *_sink("late", "late", None),
     *_sink("quarantine", "quarantine", None),
+    *_sink("failed", "failed", None),
     Option("run", "checkpoint", Text("checkpoint"), "The folder from which the query restarts where it was."),
     Option("run", "trigger", Length(zero=True), "How often to take a step.", "500 milliseconds"),
     Option("run", "available_now", Flag(), "Process what the source has, then end.", default=False),
@@ -230,6 +248,13 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option("run", "expiries", Flag(), "updates: also tell of records that leave because they expire.", default=True),
     Option("run", "name", Text("best-offers"), "The name of the query in Spark."),
+    Option(
+        "run",
+        "accept_changed_code",
+        Flag(),
+        "Continue from the checkpoint although functions of apply or fold have changed.",
+        default=False,
+    ),
 )
 
 _BY_NAME: Final[Mapping[tuple[str, str], Option]] = {(o.section, o.name): o for o in OPTIONS}

@@ -8,6 +8,7 @@ from skypane.api.by_name import as_splitting
 from skypane.api.options import check
 from skypane.scheduling.degrees import Degrees
 from skypane.scheduling.pane_strategies import StrategyFactory
+from skypane.scheduling.partitioning import partitioning
 from skypane.scheduling.ranges import window_scheduling
 from skypane.spark.settings import Settings
 
@@ -20,6 +21,8 @@ class Parallelism:
     pane_degree: int | None = None
     degree: int | None = None
     window_scheduling: str = "ranges"
+    partitioning: str = "batch"
+    cut_rows: int = 2_000_000
     inline_rows: int = 100_000
     sliding: str = "auto"
     processing: str = "out_of_order"
@@ -36,4 +39,6 @@ class Parallelism:
             slots,
             as_splitting(self.splitting, self.pane_degree),
             window_scheduling(self.window_scheduling),
+            partitioning(self.partitioning),
+            self.cut_rows,
         )

@@ -30,6 +30,7 @@ class RunOptions:
     checkpoint: str | os.PathLike[str] | None = None
     late: SinkLike | None = None
     quarantine: SinkLike | None = None
+    failed: SinkLike | None = None
     trigger: str = "500 milliseconds"
     available_now: bool = False
     flush: bool | Literal["auto"] = "auto"
@@ -37,6 +38,7 @@ class RunOptions:
     emit: str | Emission | None = None
     expiries: bool = True
     name: str | None = None
+    accept_changed_code: bool = False
 
     def __post_init__(self) -> None:
         given = {name: value for name, value in vars(self).items() if name not in SINKS}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal
 
 from skypane.api.by_name import as_policy
+from skypane.api.launch_options import launch_options
 from skypane.api.options import says_what_moved
 from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
@@ -19,14 +20,17 @@ from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.slide.choice import check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
-from skypane.lateness.punctuator import Punctuator
-from skypane.model.durations import Duration, parse_duration_us
+from skypane.model.ddl import SchemaLike
+from skypane.model.durations import Duration
 from skypane.model.errors import OptionError
 from skypane.model.live import LiveSpec
 from skypane.model.panes import Panes
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
+from skypane.queries.apply import Apply
 from skypane.queries.base import Query
+from skypane.queries.fold import Fold
+from skypane.queries.folded import fold_query
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
@@ -36,8 +40,7 @@ from skypane.spark.explain import explain
 from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
-from skypane.spark.settings import Settings
-from skypane.spark.sinks.custom import as_sink
+from skypane.spark.schemas import checked_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -109,8 +112,46 @@ class Windowed:
         return self.query(TopK(k, score))
 
     def aggregate(self, /, **outputs: str) -> ContinuousQuery:
-        """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression."""
-        return self.query(Aggregates.of(outputs))
+        """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression.
+
+        Functions have the names of Spark SQL: docs/aggregates.md.
+        """
+        return self.query(Aggregates.of(outputs, self.source.time))
+
+    def apply(self, function: Callable[..., Any], schema: SchemaLike) -> ContinuousQuery:
+        """The rows that a function of yours returns for each window.
+
+        function: ``fn(records)``, ``fn(key, records)`` or ``fn(key, window, records)``, as in Spark's
+            ``applyInPandas``: parameters without a default count. ``records`` are those of one key and window in the
+            order of their time, as an Arrow table, or as the annotation says: ``pa.Table``, ``dict`` (NumPy arrays by
+            column), ``pd.DataFrame``. ``key`` is a tuple, ``window`` an :class:`~skypane.model.window.Window`. It
+            returns a table, a DataFrame, a dict of columns, a dict of plain values (one row) or a list of dicts.
+        schema: the columns that it returns: text such as ``"median double, n long"``, or a schema of Arrow or Spark.
+        """
+        return self.query(Apply.of(function, checked_schema(schema, "schema")))
+
+    def fold(
+        self,
+        init: Any,
+        update: Callable[[Any, Any], Any] | None = None,
+        merge: Callable[[Any, Any], Any] | None = None,
+        finish: Callable[..., Any] | None = None,
+        *,
+        schema: SchemaLike | None = None,
+        state: SchemaLike | None = None,
+        combine: str | Iterable[str] = (),
+        inverse: Callable[[Any, Any], Any] | None = None,
+    ) -> ContinuousQuery:
+        """An incremental function of yours over each window, see :class:`~skypane.queries.fold.Fold`.
+
+        ``init`` alone may also be an ``sp.Fold``, or a class that has its parts.
+        """
+        if update is None:
+            fold = Fold.of(init, "init")
+        else:
+            fold = Fold(init, update, merge, finish, schema, state, combine, inverse)
+        checked_schema(fold.returns, "schema")
+        return self.query(fold_query(fold))
 
     def query(self, query: Query) -> ContinuousQuery:
         """Any :class:`~skypane.queries.base.Query`, your own included."""
@@ -178,6 +219,8 @@ class ContinuousQuery:
         pane_degree: int | EllipsisType | None = ...,
         degree: int | EllipsisType | None = ...,
         window_scheduling: str | EllipsisType = ...,
+        partitioning: str | EllipsisType = ...,
+        cut_rows: int | EllipsisType = ...,
         inline_rows: int | EllipsisType = ...,
         sliding: str | EllipsisType = ...,
         processing: str | EllipsisType = ...,
@@ -193,6 +236,11 @@ class ContinuousQuery:
         window_scheduling: ``"ranges"`` (the default), one task for each worker, all with about as many rows;
             ``"feedback"``, smaller tasks, of which a free worker takes the next; ``"round_robin"``, tasks that do not
             depend on the load.
+        partitioning: how tasks share the windows of a key that has too many rows for one. ``"batch"`` (the default):
+            each answers a range of them; ``"window"``: every so-many-th; ``"pane"``: sets of windows in turn, each as
+            long as it takes to need panes of the set before only. Only ``"batch"`` leaves the windows of a key in
+            order within a step. Skylines are not cut.
+        cut_rows: they are shared from so many rows on (2,000,000), each counted once for each window that it is in.
         inline_rows: a window stage with no more rows than this (100,000) runs in the driver.
         sliding: how windows slide: ``"auto"`` (the default), ``"critical"``, ``"tiles"`` or ``"recompute"``.
         processing: ``"out_of_order"`` (the default), or ``"in_order"`` to buffer records until their pane is sealed,
@@ -203,6 +251,8 @@ class ContinuousQuery:
             pane_degree=pane_degree,
             degree=degree,
             window_scheduling=window_scheduling,
+            partitioning=partitioning,
+            cut_rows=cut_rows,
             inline_rows=inline_rows,
             sliding=sliding,
             processing=processing,
@@ -217,6 +267,7 @@ class ContinuousQuery:
         checkpoint: str | os.PathLike[str] | None = None,
         late: SinkLike | None = None,
         quarantine: SinkLike | None = None,
+        failed: SinkLike | None = None,
         trigger: str = "500 milliseconds",
         available_now: bool = False,
         flush: bool | Literal["auto"] = "auto",
@@ -224,12 +275,15 @@ class ContinuousQuery:
         emit: str | Emission | None = None,
         expiries: bool = True,
         name: str | None = None,
+        accept_changed_code: bool = False,
     ) -> RunningQuery:
         """Start the query.
 
         sink, late, quarantine: where results, late records and unusable records go: ``sp.ParquetSink(path)``,
             ``sp.MemorySink(name)``, ``sp.ConsoleSink()``, ``sp.FormatSink(format, ...)`` or a function of
             (DataFrame, batch_id). Late and quarantined records are counted in any case.
+        failed: where windows go on which a function of ``apply`` or ``fold`` fails, with the function, the error and
+            the number of records; without it such an error ends the query, and nothing of its step is committed.
         checkpoint: a folder from which the query restarts exactly where it was; without one it cannot be restarted.
         trigger: how often to take a step. ``available_now=True``: process everything the source has, and end.
         flush: at the end of ``available_now``, which windows to close and emit. ``"auto"``: those that have ended by
@@ -244,20 +298,11 @@ class ContinuousQuery:
             ``"intervals"``, a row with ``valid_from`` and ``valid_to`` for each record when it has left.
         expiries: with updates, ``False`` leaves out those of records that merely expire: ``expires`` has said when.
         name: what Spark calls the query.
+        accept_changed_code: continue from the checkpoint although functions of ``apply`` or ``fold`` have changed.
         """
-        run = RunOptions(
-            sink,
-            checkpoint,
-            late,
-            quarantine,
-            trigger,
-            available_now,
-            flush,
-            idle_timeout,
-            emit=emit,
-            expiries=expiries,
-            name=name,
-        )
+        sinks = (sink, checkpoint, late, quarantine, failed)
+        ends = (trigger, available_now, flush, idle_timeout)
+        run = RunOptions(*sinks, *ends, emit, expiries, name, accept_changed_code)
         return launch(self.source.df, *self.plan(run, self._slots))
 
     def check(self, run: RunOptions) -> str:
@@ -278,33 +323,20 @@ class ContinuousQuery:
             allowed_lateness_us=self.waiting.allowed_us,
             harm_horizon_us=self.waiting.harm_horizon_us(self.spec, asked=run.late is not None),
             processing=self.parallelism.processing,
+            sets_aside=run.failed is not None,
         )
+        if run.failed is not None and not self.question.runs_functions:
+            raise OptionError(f"failed= is for apply and fold, which call functions, not for {self.question.kind}.")
         check_slide(definition)
         check_processing(definition)
         definition.emit.check(definition)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
-        return definition, _launch_options(run, punctuator, self.parallelism.settings(slots))
+        return definition, launch_options(run, punctuator, self.parallelism.settings(slots))
 
     @property
     def _slots(self) -> int:
         """How many tasks Spark runs at a time."""
         return int(self.source.df.sparkSession.sparkContext.defaultParallelism)
-
-
-def _launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings) -> LaunchOptions:
-    idle_us = None if run.idle_timeout is None else parse_duration_us(run.idle_timeout, "idle_timeout")
-    return LaunchOptions(
-        checkpoint=run.checkpoint,
-        sink=as_sink(run.sink, "sink"),
-        late=None if run.late is None else as_sink(run.late, "late"),
-        quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
-        trigger=None if run.available_now else run.trigger,
-        ending=run.ending,
-        idle_timeout_us=idle_us,
-        punctuator=punctuator,
-        settings=settings,
-        name=run.name,
-    )
 
 
 def _given(**options: object) -> dict[str, Any]:

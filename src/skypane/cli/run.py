@@ -47,7 +47,11 @@ def run(
     if check:
         _say(console, "Checked without Spark: every setting, durations, choices, numbers, folders, the query's terms.")
     stopping = StopRequest()
-    with _spark(console, log) as spark, stopping.listening():
+    with stopping.listening(), _spark(console, log) as spark:
+        stopping.listen()  # Spark has taken Ctrl-C
+        if stopping.asked:
+            _say(console, "Stopped before the query was started.")
+            return
         query = planned.over_records(spark)
         if check:
             _say(console, "Checked against the source: columns, their types, expressions. Nothing was started.\n")

@@ -15,6 +15,8 @@ from skypane.api.run_options import RunOptions
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
 from skypane.queries.base import find_column
+from skypane.queries.functions.loading import load
+from skypane.spark.shipping import ship_by_value
 from skypane.spark.store.folders import local_path
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream as GeneratedStream
@@ -31,6 +33,8 @@ _OF_TYPE: Mapping[str, tuple[str, ...]] = {
     "top_delta": ("delta", "minimize", "maximize"),
     "top_k": ("k", "score"),
     "aggregate": ("aggregate",),
+    "apply": ("function", "schema"),
+    "fold": ("function",),
 }
 """The settings of each type of query; those that are not lists are needed."""
 _OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
@@ -104,8 +108,17 @@ def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:
         "top_delta": lambda: windowed.top_delta(asked["delta"], **attributes),
         "top_k": lambda: windowed.top_k(asked["k"], score=asked["score"]),
         "aggregate": lambda: windowed.aggregate(**asked["aggregate"]),
+        "apply": lambda: windowed.apply(load_function(asked["function"]), asked["schema"]),
+        "fold": lambda: windowed.fold(load_function(asked["function"])),
     }
     return makers[kind]()
+
+
+def load_function(name: str) -> Any:
+    """What ``module:name`` names; its module travels to the workers, which need not be able to import it."""
+    module, found = load(name)
+    ship_by_value(module)
+    return found
 
 
 def _run(spec: Spec) -> RunOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,15 +20,24 @@ class StopRequest:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take the signals.
-
-        Spark's own handler of Ctrl-C, which is there as soon as Spark is, cancels the jobs of the step under way.
-        """
-        self._before = {number: signal.signal(number, self._ask) for number in SIGNALS}
+        """Take the signals, and give them back in the end."""
+        self.listen()
         try:
             yield
         finally:
             self._give_back()
+
+    def listen(self) -> None:
+        """Take the signals, again if need be.
+
+        Spark's own handler of Ctrl-C, which is there as soon as Spark is, cancels the jobs of the step under way.
+        """
+        if self.asked:
+            return
+        for number in SIGNALS:
+            handler = signal.signal(number, self._ask)
+            if handler != self._ask:
+                self._before[number] = handler
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -39,14 +49,26 @@ class StopRequest:
             signal.signal(number, handler)
 
 
+_ignored_by_children: set[signal.Signals] = set()
+
+
+def _ignore() -> None:
+    for number in _ignored_by_children:
+        signal.signal(number, signal.SIG_IGN)
+
+
+os.register_at_fork(after_in_child=_ignore)
+
+
 @contextmanager
 def children_ignore(number: signal.Signals) -> Iterator[None]:
     """Processes started in here ignore the signal for good, as Spark's JVM does with Ctrl-C by itself.
 
-    A service manager sends SIGTERM to every process of a service. The JVM ends when this process does.
+    A service manager sends SIGTERM to every process of a service. The JVM ends when this process does. This process
+    itself goes on to take the signal: one that comes while Spark is starting must not be lost.
     """
-    before = signal.signal(number, signal.SIG_IGN)
+    _ignored_by_children.add(number)
     try:
         yield
     finally:
-        signal.signal(number, before)
+        _ignored_by_children.discard(number)

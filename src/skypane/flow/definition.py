@@ -13,6 +13,7 @@ from skypane.model.columns import GROUP, KEY_GROUPS, PANE, PREFIX, REVISION, WIN
 from skypane.model.errors import SchemaError
 from skypane.model.panes import Panes
 from skypane.queries.base import Query, find_column
+from skypane.queries.frames import Placement
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,14 @@ class Definition:
     """The most slack there can be: records that it could not have saved teach nothing; ``None`` for no bound."""
     processing: str = "out_of_order"
     """``out_of_order``: records are lifted as they come; ``in_order``: buffered until their pane is sealed."""
+    sets_aside: bool = False
+    """Whether windows on which a function of the user's fails are set aside; else the error ends the query."""
+
+    def __post_init__(self) -> None:
+        placement = Placement(
+            self.time, self.keys, self.window, self.time_zone, self.allowed_lateness_us > 0, self.sets_aside
+        )
+        object.__setattr__(self, "query", self.query.placed(placement))
 
     @property
     def added_columns(self) -> tuple[str, ...]:

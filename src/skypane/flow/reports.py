@@ -128,9 +128,13 @@ class WindowReport(Generic[R, S]):
     kept: Kept[S] = field(default_factory=Kept)
     """Of a task: its key groups' new state, and what it adds to the past. Of a step: what the next one starts from."""
     answers: tuple[R, ...] = ()
-    """Result rows; windows of one key in order."""
+    """Result rows; windows of one key in order, unless tasks take turns with them."""
     late: tuple[R, ...] = ()
     """The late records as their sink gets them."""
+    failed: tuple[R, ...] = ()
+    """Windows without an answer, since a function of the user's failed, as their sink gets them."""
+    failures: int = 0
+    """How many."""
     judged: Judgement = field(default_factory=Judgement)
     lessons: Judgement = field(default_factory=Judgement)
     """The same without records that no permitted slack could have saved: what the policy learns from."""
@@ -142,12 +146,21 @@ class WindowReport(Generic[R, S]):
     """How many (key, pane) partials the state holds."""
     last_windows: tuple[tuple[int, int], ...] = ()
     """End (microseconds) and rows, over all keys, of the newest windows that fired."""
+    rows_read: int = 0
+    """Rows of state and partials that the tasks took in to answer windows."""
+    rows_owned: int = 0
+    """The same, each row once: tasks that share the windows of a key both read the panes between them."""
     busy_us: tuple[int, ...] = ()
     """How long each task worked."""
     in_driver: bool = True
     """Whether it ran where the step is decided: a job of its own costs more than little work."""
     took_us: int = 0
     """How long the whole stage took."""
+
+    @property
+    def replication(self) -> float | None:
+        """How many tasks read a row, on average."""
+        return self.rows_read / self.rows_owned if self.rows_owned else None
 
     @classmethod
     def merge(cls, parts: Sequence[WindowReport[R, S]]) -> WindowReport[R, S]:
@@ -159,12 +172,16 @@ class WindowReport(Generic[R, S]):
             kept=Kept.merge([p.kept for p in parts]),
             answers=_chained(p.answers for p in parts),
             late=_chained(p.late for p in parts),
+            failed=_chained(p.failed for p in parts),
+            failures=sum(p.failures for p in parts),
             judged=sum((p.judged for p in parts), Judgement()),
             lessons=sum((p.lessons for p in parts), Judgement()),
             windows=sum(p.windows for p in parts),
             revised=sum(p.revised for p in parts),
             open_panes=sum(p.open_panes for p in parts),
             last_windows=tuple(sorted(rows_by_end.items())[-LAST_WINDOWS:]),
+            rows_read=sum(p.rows_read for p in parts),
+            rows_owned=sum(p.rows_owned for p in parts),
             busy_us=_chained(p.busy_us for p in parts),
             in_driver=all(p.in_driver for p in parts),
             took_us=max((p.took_us for p in parts), default=0),

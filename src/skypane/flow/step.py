@@ -24,6 +24,7 @@ from skypane.lateness.progress import Progress
 from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
 from skypane.model.ledger import Ledger
+from skypane.model.panes import PaneRange, range_of
 from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState
 from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
@@ -69,6 +70,8 @@ class StepState(Generic[S]):
     """All records since the query began."""
     windows: int = 0
     """All (key, window) answers emitted since the query began."""
+    failures: int = 0
+    """All windows that were set aside since the query began, because a function of the user's failed."""
     judged: Judgement = field(default_factory=Judgement)
     """About the late records of the last step that the policy learns from."""
     judged_so_far: Judgement = field(default_factory=Judgement)
@@ -97,6 +100,8 @@ class Move(Generic[R]):
     late: tuple[R, ...] = ()
     rows_by_group: Mapping[int, int] = field(default_factory=dict)
     """Rows of all these partials."""
+    filled: PaneRange | None = None
+    """The panes of the step's accepted records, as far as they are known; for planning only."""
 
     def changes_nothing(self, definition: Definition, kept: Kept[S]) -> bool:
         """Whether there is nothing to take in, and no window to close that has rows."""
@@ -210,6 +215,7 @@ def _move(
         held=decision.held,
         late=panes.late,
         rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
+        filled=range_of([*decision.records_by_pane]),
     )
     windows = stages.windows(move, before.kept)
     clock, latencies = before.clock.advance(
@@ -221,6 +227,7 @@ def _move(
         kept=windows.kept,
         ledger=before.ledger + decision.ledger,
         windows=before.windows + windows.windows,
+        failures=before.failures + windows.failures,
         judged=windows.lessons,
         judged_so_far=before.judged_so_far + windows.judged,
         clock=clock,

@@ -67,6 +67,11 @@ class Lateness(ABC):
         """In explanations and tables; by default the class's name."""
         return type(self).__name__
 
+    @property
+    def title(self) -> str:
+        """The name with the option that matters most, where several of a kind are compared."""
+        return self.name
+
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
         """Its options, for explanations; a policy may change over the life of a checkpoint."""

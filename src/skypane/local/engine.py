@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -23,13 +23,19 @@ from skypane.lateness.partitions import SourcePartitions
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
+from skypane.local.delivery import Delivery, StepDelivery
 from skypane.local.preparation import prepare
 from skypane.model.ledger import Ledger
-from skypane.model.panes import PaneRange
+from skypane.model.panes import PaneRange, range_of_all
 from skypane.scheduling.batch_plan import BatchPlan
 from skypane.scheduling.degrees import Degrees, FixedDegrees
-from skypane.scheduling.ranges import GroupRange, balanced_ranges
-from skypane.tables.rows import present, rows_by_group, sorted_by_group, together
+from skypane.scheduling.partitioning import (
+    Cutting,
+    Partitioning,
+    WindowShare,
+    window_shares,
+)
+from skypane.tables.rows import panes_in, present, rows_by_group, sorted_by_group, together
 
 EngineState = StepState[pa.Table]
 
@@ -46,6 +52,10 @@ class StepOutput:
     quarantined: list[pa.Table]
     ledger: Ledger
     latencies: Latencies
+    replication: float | None = None
+    """How many window-stage tasks read a row, on average."""
+    failed: list[pa.Table] = field(default_factory=list)
+    """Windows on which a function of the user's failed, where they are set aside."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +66,42 @@ class Engine:
     policy: Lateness
     guard: FutureGuard
     sources: SourcePartitions | None = None
+    partitioning: Partitioning = "batch"
+    """How the windows of a key are dealt out where there are more tasks than keys."""
 
     def start(self) -> EngineState:
         """Before the first record."""
         return self._flow(1).start()
 
     def step(
-        self, state: EngineState, tasks: Sequence[pa.Table], degree: int = 1, now_us: int = LONG_AFTER_US
+        self,
+        state: EngineState,
+        tasks: Sequence[pa.Table],
+        degree: int = 1,
+        now_us: int = LONG_AFTER_US,
+        delivery: Delivery | None = None,
     ) -> tuple[EngineState, StepOutput]:
-        """One batch, cut at ``now_us``: a table for each pane-stage task; ``degree`` window-stage tasks."""
+        """One batch, cut at ``now_us``: a table for each pane-stage task; ``degree`` window-stage tasks.
+
+        With a ``delivery``, answers are handed on as the window-stage tasks finish.
+        """
         flow = self._flow(degree)
-        return _output(path.step(flow, state, _Stages(flow.definition, tasks), now_us))
+        return _output(path.step(flow, state, self._stages(flow, delivery, tasks), now_us))
 
     def flush(
-        self, state: EngineState, degree: int = 1, now_us: int = LONG_AFTER_US, ending: Ending = "all"
+        self,
+        state: EngineState,
+        degree: int = 1,
+        now_us: int = LONG_AFTER_US,
+        ending: Ending = "all",
+        delivery: Delivery | None = None,
     ) -> tuple[EngineState, StepOutput]:
         """Close and emit every window that is still open, or those that have ended by the clock."""
         flow = self._flow(degree)
-        return _output(path.finish(flow, state, _Stages(flow.definition), ending, now_us))
+        return _output(path.finish(flow, state, self._stages(flow, delivery), ending, now_us))
+
+    def _stages(self, flow: Flow, delivery: Delivery | None, tasks: Sequence[pa.Table] = ()) -> _Stages:
+        return _Stages(flow.definition, self.partitioning, delivery, tasks)
 
     def _flow(self, degree: int) -> Flow:
         degrees = FixedDegrees(Degrees(windows=degree))
@@ -90,6 +118,8 @@ class _Stages:
     """The ports: every task is a call."""
 
     definition: Definition
+    partitioning: Partitioning
+    delivery: Delivery | None = None
     tasks: Sequence[pa.Table] = ()
 
     def held(self, kept: Kept[pa.Table]) -> pa.Table | None:
@@ -118,14 +148,40 @@ class _Stages:
         sizes: Counter[int] = Counter()
         for table in present([*held.to_answer, late, *fresh]):
             sizes.update(rows_by_group(table))
-        processing = processing_of(self.definition)
-        reports = [
-            processing.run(move.before, move.after_us, _inputs(held, fresh, late, groups))
-            for groups in balanced_ranges(sizes, move.degree)
-        ]
-        report = WindowReport.merge(reports)
+        rows = present([*held.to_answer, *fresh])
+        shares = window_shares(sizes, move.degree, "ranges", self._cutting(move, rows, late))
+        report = WindowReport.merge(self._tasks(move, shares, rows, lambda share: _inputs(held, fresh, late, share)))
         remembered = self._remembered(held, report.kept, move.after_us)
         return replace(report, kept=replace(remembered, held=present([move.held])))
+
+    def _cutting(self, move: Move[pa.Table], rows: Sequence[pa.Table], late: pa.Table | None) -> Cutting | None:
+        """How windows may be cut: where the rows are is known exactly."""
+        filled = range_of_all(panes_in(table) for table in rows)
+        if move.after_us is None or filled is None:
+            return None
+        span = self.definition.window.span(move.before.punctuation_us, move.after_us)
+        return processing_of(self.definition).cutting(span, filled, self.partitioning, late=late is not None)
+
+    def _tasks(
+        self,
+        move: Move[pa.Table],
+        shares: Sequence[WindowShare],
+        rows: Sequence[pa.Table],
+        inputs_of: Callable[[WindowShare], WindowInputs],
+    ) -> list[WindowReport[pa.Table, pa.Table]]:
+        """One after the other; with a delivery, what each has answered is handed on before the next begins."""
+        handing = None
+        if self.delivery is not None and move.after_us is not None:
+            span = self.definition.window.span(move.before.punctuation_us, move.after_us)
+            handing = StepDelivery(self.definition, self.delivery, span, rows)
+        reports = []
+        for share in shares:
+            inputs = inputs_of(share)
+            report = processing_of(self.definition).run(move.before, move.after_us, inputs)
+            reports.append(replace(report, rows_read=inputs.rows_read, rows_owned=inputs.rows_owned))
+            if handing is not None:
+                handing.finished(share, report.answers)
+        return reports
 
     def _remembered(self, before: Kept[pa.Table], new: Kept[pa.Table], after_us: int | None) -> Kept[pa.Table]:
         """The new state with the whole past, as far as it is needed."""
@@ -135,23 +191,30 @@ class _Stages:
         return replace(new, sealed=present([sealed]), revisions=present([log]))
 
 
-def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | None, groups: GroupRange) -> WindowInputs:
+def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | None, share: WindowShare) -> WindowInputs:
     """One task's share of everything."""
 
-    def share(tables: Sequence[pa.Table]) -> pa.Table | None:
-        return together(groups.slice_of(table) for table in tables)
+    def own(tables: Sequence[pa.Table]) -> pa.Table | None:
+        return together(share.groups.slice_of(table) for table in tables)
 
     def past(panes: PaneRange) -> Past:
-        sealed = share(held.sealed)
-        return Past(None if sealed is None else in_range(sealed, panes), share(held.revisions))
+        sealed = own(held.sealed)
+        return Past(None if sealed is None else in_range(sealed, panes), own(held.revisions))
 
-    return WindowInputs(
-        share(held.panes), share(held.buffer), [groups.slice_of(part) for part in fresh], share(present([late])), past
-    )
+    panes, buffer = (together(share.read(table) for table in tables) for tables in (held.panes, held.buffer))
+    judged = own(present([late])) if share.first_of_groups else None
+    return WindowInputs(panes, buffer, [share.read(part) for part in fresh], judged, past, share)
 
 
 def _output(stepped: Stepped[pa.Table, pa.Table]) -> tuple[EngineState, StepOutput]:
     quarantined = present([*stepped.panes.quarantined, stepped.refused])
     windows = stepped.windows
-    output = StepOutput(list(windows.answers), list(windows.late), list(quarantined), stepped.ledger, stepped.latencies)
-    return stepped.state, output
+    return stepped.state, StepOutput(
+        list(windows.answers),
+        list(windows.late),
+        list(quarantined),
+        stepped.ledger,
+        stepped.latencies,
+        windows.replication,
+        list(windows.failed),
+    )

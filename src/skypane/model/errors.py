@@ -19,5 +19,9 @@ class DataError(SkypaneError, ValueError):
     """A row cannot be used, and the caller asked for strictness."""
 
 
+class FunctionError(SkypaneError, RuntimeError):
+    """A function of the user's failed, or returned what it was not to: names the function, the key and the window."""
+
+
 class CheckpointError(SkypaneError, RuntimeError):
     """A checkpoint cannot be continued: changed query, damaged file, unknown version."""

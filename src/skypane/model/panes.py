@@ -8,7 +8,7 @@ and windows the punctuation has passed, the kind of window says, e.g. :class:`~s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,6 +28,17 @@ class PaneRange(NamedTuple):
     def overlaps(self, first: int, last: int) -> bool:
         """Whether any pane from ``first`` to ``last`` is in it."""
         return first < self.end and self.first <= last
+
+
+def range_of(panes: Collection[int]) -> PaneRange | None:
+    """From the oldest to the newest; ``None`` if there is none."""
+    return PaneRange(min(panes), max(panes) + 1) if panes else None
+
+
+def range_of_all(found: Iterable[PaneRange | None]) -> PaneRange | None:
+    """From the first pane of any range to the last."""
+    known = [panes for panes in found if panes is not None]
+    return PaneRange(min(p.first for p in known), max(p.end for p in known)) if known else None
 
 
 class Span(NamedTuple):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from skypane.model.columns import CHANGE, PREFIX, REVISION, WINDOW
+from skypane.model.columns import CHANGE, ID, PREFIX, REVISION, WINDOW
 from skypane.model.errors import OptionError
 from skypane.model.groups import Groups
-from skypane.queries.accumulators import ACCUMULATORS, Accumulator, Parts
+from skypane.queries.accumulators.base import Accumulator, InputRow, Inputs, Parts
+from skypane.queries.accumulators.functions import FUNCTIONS, Call, call
 from skypane.queries.base import Expression, Grouped, Query, Row
 
 _TAKEN = (WINDOW, REVISION, CHANGE)
@@ -21,7 +23,7 @@ _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 
 @dataclass(frozen=True)
 class Output:
-    """One result column: its name, the function, and the SQL expression that is aggregated."""
+    """One result column: its name, the function, and its arguments: SQL expressions that are aggregated, constants."""
 
     name: str
     function: str
@@ -31,22 +33,35 @@ class Output:
     def parse(cls, name: str, text: str) -> Output:
         """From ``n="count"`` or ``p="mean(price)"``."""
         match = _CALL.match(text) if isinstance(text, str) else None
-        known = ", ".join(sorted(ACCUMULATORS))
-        if match is None or match.group(1).lower() not in ACCUMULATORS:
+        known = ", ".join(sorted(FUNCTIONS))
+        if match is None or match.group(1).lower() not in FUNCTIONS:
             raise OptionError(f"{name}={text!r} is not an aggregate. Write function(expression), with one of: {known}.")
         function, argument = match.group(1).lower(), (match.group(2) or "").strip()
         if function == "count" and argument in {"", "*", "1"}:
             argument = "1"
-        elif not argument:
-            raise OptionError(f"{name}={text!r} does not say of what: write {function}(column).")
+        call(function, argument, f"{name}={text!r}")
         if name.lower() in _TAKEN or name.lower().startswith(PREFIX):
             raise OptionError(f"An aggregate cannot be called {name!r}; that name is taken. Choose another.")
         return cls(name, function, argument)
 
     @property
+    def text(self) -> str:
+        """As it was given."""
+        return f"{self.function}({self.argument})"
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """What it is computed from."""
+        return self._call.expressions
+
+    @property
     def accumulator(self) -> Accumulator:
         """The function's implementation."""
-        return ACCUMULATORS[self.function]
+        return self._call.accumulator
+
+    @cached_property
+    def _call(self) -> Call:
+        return call(self.function, self.argument, f"{self.name}={self.text!r}")
 
 
 @dataclass(frozen=True)
@@ -56,26 +71,34 @@ class Aggregates(Query):
     kind = "aggregate"
 
     outputs: tuple[Output, ...]
+    time: str | None = None
+    """The column that says when a record happened, for functions that ask."""
 
     @classmethod
-    def of(cls, named: Mapping[str, str]) -> Aggregates:
-        """From the keyword arguments of ``.aggregate(...)``."""
+    def of(cls, named: Mapping[str, str], time: str | None = None) -> Aggregates:
+        """From the keyword arguments of ``.aggregate(...)``, and the stream's time column."""
         if not named:
             raise OptionError("aggregate() needs at least one output, such as n='count' or p='mean(price)'.")
         seen: dict[str, str] = {}
         for name in named:
             if (other := seen.setdefault(name.lower(), name)) != name:
                 raise OptionError(f"Aggregates {other!r} and {name!r}: Spark cannot tell the names apart. Rename one.")
-        return cls(tuple(Output.parse(name, text) for name, text in named.items()))
+        outputs = tuple(Output.parse(name, text) for name, text in named.items())
+        for output in outputs:
+            if output.accumulator.needs_time and time is None:
+                raise OptionError(f"{output.name}={output.text!r} goes by the time of records: say time='its column'.")
+        return cls(outputs, time)
 
     def describe(self) -> Mapping[str, object]:
         """The outputs in order."""
-        return {"type": self.kind, "outputs": {o.name: f"{o.function}({o.argument})" for o in self.outputs}}
+        return {"type": self.kind, "outputs": {o.name: o.text for o in self.outputs}}
 
     def check(self, schema: pa.Schema) -> None:
-        """Each function can work on the type its expression has."""
+        """Each function can work on the types its expressions have."""
         for index, output in enumerate(self.outputs):
             output.accumulator.check(schema.field(_input(index)).type, output.name)
+            if len(output.expressions) > 1:
+                output.accumulator.check_order(schema.field(_order(index)).type, output.name)
 
     def added_columns(self) -> Sequence[str]:
         """All of them."""
@@ -83,23 +106,30 @@ class Aggregates(Query):
 
     def expressions(self) -> Mapping[str, Expression]:
         """The arguments of the functions."""
-        return {
-            _input(index): Expression(output.argument, compared=output.accumulator.compares)
-            for index, output in enumerate(self.outputs)
-        }
+        found = {}
+        for index, output in enumerate(self.outputs):
+            found[_input(index)] = Expression(output.expressions[0], compared=output.accumulator.compares)
+            if len(output.expressions) > 1:
+                found[_order(index)] = Expression(output.expressions[1], compared=True)
+        return found
+
+    def needs_record_id(self) -> bool:
+        """Whether some function cuts ties."""
+        return any(output.accumulator.needs_id for output in self.outputs)
 
     def warm_up(self) -> None:
         """Compile what the functions use."""
-        values, groups = pa.chunked_array([[1.0, 2.0]]), Groups.whole(2)
-        for function in {output.function for output in self.outputs}:
-            parts = ACCUMULATORS[function].lift(values, groups)
-            chunked = {name: pa.chunked_array([array]) for name, array in parts.items()}
-            ACCUMULATORS[function].combine(chunked, Groups.whole(1))
+        numbers = pa.chunked_array([[1.0, 2.0]])
+        inputs = Inputs(numbers, numbers, pa.chunked_array([[1, 2]]))
+        for output in {output.function: output for output in self.outputs}.values():
+            parts = output.accumulator.lift(inputs, Groups.whole(2))
+            table = pa.table(parts)
+            output.accumulator.combine(dict(zip(table.column_names, table.columns, strict=True)), Groups.whole(1))
 
     def lift(self, rows: pa.Table, groups: Groups) -> Grouped:
         """One row of parts per group."""
         return self._rows(
-            groups, [o.accumulator.lift(rows.column(_input(i)), groups) for i, o in enumerate(self.outputs)]
+            groups, [o.accumulator.lift(self._inputs(rows, i), groups) for i, o in enumerate(self.outputs)]
         )
 
     def combine(self, partials: pa.Table, groups: Groups) -> Grouped:
@@ -120,9 +150,24 @@ class Aggregates(Query):
             return []
         answer = {}
         for index, output in enumerate(self.outputs):
-            values = [row[_input(index)] for row in rows]
-            answer[output.name] = output.accumulator.reference([v for v in values if v is not None])
+            by, needs_id = self._by(index), output.accumulator.needs_id
+            inputs = [
+                InputRow(row[_input(index)], None if by is None else row[by], row[ID] if needs_id else 0)
+                for row in rows
+            ]
+            answer[output.name] = output.accumulator.reference(inputs)
         return [answer]
+
+    def _by(self, index: int) -> str | None:
+        """The column by which a function orders."""
+        output = self.outputs[index]
+        return self.time if output.accumulator.needs_time else _order(index) if len(output.expressions) > 1 else None
+
+    def _inputs(self, rows: pa.Table, index: int) -> Inputs:
+        by, needs_id = self._by(index), self.outputs[index].accumulator.needs_id
+        return Inputs(
+            rows.column(_input(index)), None if by is None else rows.column(by), rows.column(ID) if needs_id else None
+        )
 
     def _parts(self, partials: pa.Table, index: int) -> dict[str, pa.ChunkedArray]:
         prefix = _part(index, "")
@@ -141,6 +186,10 @@ class Aggregates(Query):
 
 def _input(index: int) -> str:
     return f"{PREFIX}in{index}"
+
+
+def _order(index: int) -> str:
+    return f"{PREFIX}by{index}"
 
 
 def _part(index: int, name: str) -> str:

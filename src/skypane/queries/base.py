@@ -18,6 +18,8 @@ import pyarrow as pa
 from skypane.model.columns import PREFIX
 from skypane.model.errors import SchemaError
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
+from skypane.model.window import Window
+from skypane.queries.frames import Failure, Frames, Placement
 from skypane.tables.take import take_rows
 
 Row = dict[str, Any]
@@ -28,6 +30,13 @@ class Grouped(NamedTuple):
 
     table: pa.Table
     groups: Groups
+
+
+class Answered(NamedTuple):
+    """Answer rows, and the groups that have none since a function of the user's failed."""
+
+    answer: Grouped
+    failures: Sequence[Failure] = ()
 
 
 class Expression(NamedTuple):
@@ -49,8 +58,8 @@ class Query(ABC):
     """A window computation. Implement one in its own file; register nothing; run the law suite on it.
 
     That ``combine`` is associative and commutative is promised by all. What else the stages may rely on, a query says
-    itself: ``selection``, ``dominance``, ``ranking``, ``answer_is_partial``, ``decomposable``, ``added_columns``.
-    Nobody asks for its class.
+    itself: ``selection``, ``dominance``, ``ranking``, ``answer_is_partial``, ``decomposable``, ``keeps_records``,
+    ``reads_frame``, ``in_order``, ``added_columns``. Nobody asks for its class.
     """
 
     kind: ClassVar[str]
@@ -59,6 +68,23 @@ class Query(ABC):
     """A window's answer is its partial, row by row: ``lower`` changes nothing."""
     decomposable: ClassVar[bool] = True
     """Partials of parts of the rows combine to the partial of all: panes and tiles may serve the query."""
+
+    keeps_records: ClassVar[bool] = False
+    """A partial is the group's records as they are: ``lift`` and ``combine`` change nothing."""
+    reads_frame: ClassVar[bool] = False
+    """Whether ``combine`` looks at the key and the pane of the rows, too; else it is spared them."""
+    runs_functions: ClassVar[bool] = False
+    """Whether it calls functions of the user's, which may fail for one window and not for others."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether ``lift`` needs all records of a pane at once, so that they wait until it is sealed."""
+        return False
+
+    def placed(self, placement: Placement) -> Query:
+        """The query as it runs in this place; most run the same everywhere."""
+        del placement
+        return self
 
     @property
     def selection(self) -> Selection | None:
@@ -87,6 +113,10 @@ class Query(ABC):
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
         """Everything that defines the answer, as JSON: a changed description is a changed query."""
+
+    def explain(self) -> str:
+        """What is asked, in words."""
+        return ", ".join(f"{name}={value}" for name, value in self.describe().items() if name != "type")
 
     @abstractmethod
     def check(self, schema: pa.Schema) -> None:
@@ -120,9 +150,19 @@ class Query(ABC):
     def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
         """Turn each group's partial into its answer rows."""
 
+    def answer(self, partials: pa.Table, groups: Groups, frames: Frames) -> Answered:
+        """Lower, told the key and the window of each group; most answers depend on neither."""
+        del frames
+        return Answered(self.lower(partials, groups))
+
     @abstractmethod
     def reference(self, rows: Sequence[Row]) -> list[Row]:
         """The answer for one group of rows, the slow obvious way, in any order: the oracle of the law suite."""
+
+    def reference_of(self, rows: Sequence[Row], key: Row, window: Window, schema: pa.Schema | None) -> list[Row]:
+        """The same, told the key and the window of the group, and the columns of its rows."""
+        del key, window, schema
+        return self.reference(rows)
 
 
 class Selection(Query):

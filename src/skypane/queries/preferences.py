@@ -113,6 +113,8 @@ def comparable(column: pa.ChunkedArray) -> Float64Array:
         if kind.precision <= _EXACT_DECIMAL_DIGITS:
             return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
         return _ranks(column)
+    if not pa.types.is_primitive(kind):  # texts and bytes
+        return _ranks(column)
     numbers = column.to_numpy()
     if (
         len(numbers)

@@ -19,7 +19,12 @@ def lift(query: Query, table: pa.Table, order: Order, frame: Sequence[str]) -> G
 
 def combine(query: Query, table: pa.Table, order: Order, frame: Sequence[str]) -> Grouped:
     """Combine every group of partial rows; ``frame`` columns are carried along."""
-    return _reduce(query, query.combine, table, order, frame)
+    if query.selection is not None or query.keeps_records or query.reads_frame:
+        return _reduce(query, query.combine, table, order, frame)
+    # The query does not look at these columns, and bringing rows into order is most of the work.
+    own = table.drop_columns([name for name in frame if name in table.column_names])
+    combined = query.combine(take_rows(own, order.rows), order.groups)
+    return with_frame(combined, take_rows(table.select(list(frame)), order.first_rows()))
 
 
 def _reduce(
@@ -33,6 +38,8 @@ def _reduce(
         # Only what is compared is brought into order; payload columns are touched once, for the survivors.
         chosen = selection.select(take_rows(table.select(list(selection.inputs())), order.rows), order.groups)
         return Grouped(take_rows(table, order.rows[chosen]), order.groups.after_keeping(chosen))
+    if query.keeps_records:
+        return Grouped(take_rows(table, order.rows), order.groups)
     reduced = reduce(take_rows(table, order.rows), order.groups)
     return with_frame(reduced, take_rows(table.select(list(frame)), order.first_rows()))
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from skypane.control.relay import Relay
 from skypane.scheduling.adaptive import Adaptive
 from skypane.scheduling.splitting_controller import ControlOptions, SplittingController
 from skypane.scheduling.utilization import Measurement
@@ -59,6 +60,11 @@ class AdaptivePid(Adaptive):
         high = max(1.0, min(MAX_ALPHA, 1.05 * self._base.largest_pane / base))
         low = max(MIN_ALPHA, min(1.0, 0.5 * self._base.mean_pane / self.degree / base))
         return low, high
+
+    @property
+    def relay(self) -> Relay:
+        """The experiment that the gains are from."""
+        return self._controller.relay
 
     def describe(self) -> dict[str, float]:
         """The threshold, alpha and the gains."""

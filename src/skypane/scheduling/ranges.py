@@ -60,7 +60,12 @@ def task_ranges(rows_by_group: Mapping[int, int], degree: int, scheduling: Windo
     """The window stage's tasks: what each takes of the key groups."""
     if scheduling == "round_robin":
         return equal_ranges(degree)
-    return balanced_ranges(rows_by_group, degree * (PIECES_PER_WORKER if scheduling == "feedback" else 1))
+    return balanced_ranges(rows_by_group, most_tasks(degree, scheduling))
+
+
+def most_tasks(degree: int, scheduling: WindowScheduling) -> int:
+    """How many tasks there are at most."""
+    return degree * (PIECES_PER_WORKER if scheduling == "feedback" else 1)
 
 
 def window_scheduling(name: str) -> WindowScheduling:

@@ -65,6 +65,11 @@ class SplittingController:
         """The gains in use; ``None`` during warm-up."""
         return None if self._pid is None else self._pid.gains
 
+    @property
+    def relay(self) -> Relay:
+        """The experiment, as far as it has come."""
+        return self._relay
+
     def _tuned(self) -> Pid:
         gains = self._options.gains or self._relay.gains(adds_up=True) or FALLBACK_GAINS
         return Pid(gains, self._options.set_point, self._options.limit)

@@ -1,11 +1,8 @@
-"""Completion: when a window has everything it needs, and in which order results leave."""
+"""Completion: when a window has everything it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Generic, TypeVar
-
-T = TypeVar("T")
 
 
 class WindowCompletion:
@@ -42,27 +39,3 @@ class WindowCompletion:
     def open_windows(self) -> int:
         """Windows that are not complete."""
         return len(self._outstanding)
-
-
-class OrderedCollector(Generic[T]):
-    """Holds results back until all windows before them have been delivered."""
-
-    def __init__(self, first_window: int) -> None:
-        self._next = first_window
-        self._held: dict[int, T] = {}
-
-    def add(self, window: int, result: T) -> list[tuple[int, T]]:
-        """Take in one result; the results that can be delivered now, in order."""
-        if window < self._next or window in self._held:
-            raise ValueError(f"window {window} was delivered or is held already")
-        self._held[window] = result
-        ready = []
-        while self._next in self._held:
-            ready.append((self._next, self._held.pop(self._next)))
-            self._next += 1
-        return ready
-
-    @property
-    def held(self) -> int:
-        """Results that wait for older windows."""
-        return len(self._held)

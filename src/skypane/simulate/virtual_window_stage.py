@@ -1,4 +1,4 @@
-"""VirtualWindowStage: a window strategy with virtual workers, in virtual time; results leave in order."""
+"""VirtualWindowStage: a window strategy with virtual workers, in virtual time; results leave in order, or almost."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from skypane.model.panes import Panes
+from skypane.scheduling.k_ordered import KOrdered
 from skypane.scheduling.utilization import Measurement, WorkerLoad
-from skypane.simulate.completion import OrderedCollector, WindowCompletion
+from skypane.simulate.completion import WindowCompletion
 from skypane.simulate.partials import Algebra
 from skypane.simulate.strategies.window_strategy import Assignment, Task, WindowStrategy
 
@@ -69,7 +70,10 @@ Controller = Callable[[float, Measurement, int], int]
 
 
 class VirtualWindowStage(Generic[P]):
-    """Runs one stream of pane closings and shards to its end."""
+    """Runs one stream of pane closings and shards to its end.
+
+    ``disorder``: how many places a result may leave late, see :mod:`skypane.scheduling.k_ordered`.
+    """
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class VirtualWindowStage(Generic[P]):
         period_us: float = 2_500_000.0,
         controller: Controller | None = None,
         counted_us: tuple[float, float] = (0.0, math.inf),
+        disorder: int = 0,
     ) -> None:
         self._window = window
         self._strategy = strategy
@@ -90,7 +95,7 @@ class VirtualWindowStage(Generic[P]):
         self._controller = controller
         self._counted_us = counted_us
         self._completion = WindowCompletion(window.panes_per_window)
-        self._collector: OrderedCollector[tuple[P, float]] = OrderedCollector(first_window)
+        self._collector: KOrdered[tuple[P, float]] = KOrdered(first_window, disorder)
         self._partials: dict[int, P] = {}
         self._uses: dict[int, int] = {}
         self._results: dict[int, P] = {}

@@ -145,6 +145,8 @@ class StepDriver:
         outputs.results.publish(self._spark, number, stepped.windows.answers)
         if outputs.late is not None:
             outputs.late.publish(self._spark, number, stepped.windows.late)
+        if outputs.failed is not None:
+            outputs.failed.publish(self._spark, number, stepped.windows.failed)
         if outputs.quarantine is not None:
             refused = None
             if stepped.refused is not None:

@@ -8,6 +8,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.processing.choice import processing_of
 from skypane.model.durations import format_duration_us
 from skypane.spark.options import LaunchOptions
+from skypane.spark.settings import Settings
 
 _ENDINGS: Mapping[str | None, str] = {
     None: "open windows stay open",
@@ -19,13 +20,12 @@ _ENDINGS: Mapping[str | None, str] = {
 def explain(definition: Definition, options: LaunchOptions) -> str:
     """The data path of a query, in words."""
     window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
-    what = ", ".join(f"{name}={value}" for name, value in definition.query.describe().items() if name != "type")
     key = ", ".join(definition.keys) or "none (one answer per window)"
     wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
     settings = options.settings
     inline = f"{settings.inline_rows:,}"
     lines = [
-        f"query         {definition.query.kind}: {what}",
+        f"query         {definition.query.kind}: {definition.query.explain()}",
         f"windows       {window}, by {definition.time}; {window.explain()}",
         f"key           {key}",
         f"lateness      {policy.name}: {wait}",
@@ -34,12 +34,29 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"pace          {_pace(options)}",
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
         f"window stage  up to {settings.most_window_tasks} tasks by key group; in the driver below {inline} rows",
+        *_explain_cut(definition, settings),
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
         f"quarantine    {options.quarantine.describe() if options.quarantine else 'counted'}",
+        *([f"failed        {_failed(options)}"] if definition.query.runs_functions else []),
         f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
     ]
     return "\n".join(lines)
+
+
+def _failed(options: LaunchOptions) -> str:
+    """What becomes of a window on which a function of the user's fails."""
+    return f"windows go to {options.failed.describe()}" if options.failed else "a function that fails ends the query"
+
+
+def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
+    """Whether tasks can share the windows of one key."""
+    if settings.most_window_tasks < 2 or settings.window_scheduling == "round_robin":
+        return []
+    if not processing_of(definition).cuts_windows:
+        return ["one key       one task answers all windows of a key"]
+    how = f"tasks share its windows ({settings.partitioning})"
+    return [f"one key       {how} from {settings.cut_rows:,} rows on, counted once for each window"]
 
 
 def _pace(options: LaunchOptions) -> str:

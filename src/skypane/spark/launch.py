@@ -17,7 +17,8 @@ from skypane.flow.late.reach import warm_reach
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.step import Flow
-from skypane.model.columns import GROUP, ID, PREFIX
+from skypane.flow.windows.lowering import FAILED
+from skypane.model.columns import GROUP, ID, PREFIX, WINDOW
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
 from skypane.scheduling.degrees import FixedDegrees
@@ -27,8 +28,8 @@ from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.query import QueryRun, RunningQuery, readable
-from skypane.spark.schemas import arrow_schema
-from skypane.spark.sinks.base import Continuation
+from skypane.spark.schemas import arrow_schema, with_own_types
+from skypane.spark.sinks.base import Continuation, Sink
 from skypane.spark.sinks.places import check_apart
 from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.store.folders import local_path
@@ -100,7 +101,7 @@ def _start(
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
     flow = Flow.of(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
-    manifest = checkpoint.open(_fingerprint(definition, records), flow.start())
+    manifest = checkpoint.open(_fingerprint(definition, records), flow.start(), options.accept_changed_code)
     spark = prepared.sparkSession
     outputs = _outputs(definition, options, records, arrow_schema(prepared))
     known_as = None if temporary else str(checkpoint.folder)
@@ -131,10 +132,15 @@ def _start(
 def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:
     """Each sink with the schema of its rows."""
     quarantined = records.append(pa.field(REASON, pa.string()))
+    results = processing_of(definition).result_schema(prepared)
+    query = definition.query
+    of_records = {*results.names} - {*query.added_columns()} if query.selective else {*definition.keys}
+    results = with_own_types(results, prepared, of_records)
     return Outputs(
-        Output("results", options.sink, processing_of(definition).result_schema(prepared)),
+        Output("results", options.sink, results),
         Output("late", options.late, _late_schema(definition, records)) if options.late else None,
         Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
+        Output("failed", options.failed, _failed_schema(definition, results)) if options.failed else None,
     )
 
 
@@ -156,7 +162,8 @@ def _check_places(options: LaunchOptions) -> None:
     taken: dict[str, Path | str] = {}
     if options.checkpoint is not None:
         taken["checkpoint"] = local_path(options.checkpoint, "checkpoint")
-    for name, sink in (("sink", options.sink), ("late", options.late), ("quarantine", options.quarantine)):
+    for name in ("sink", "late", "quarantine", "failed"):
+        sink: Sink | None = getattr(options, name)
         if sink is None or (place := sink.place()) is None:
             continue
         for other, its_place in taken.items():
@@ -174,8 +181,10 @@ def _check_added_names(definition: Definition, names: Sequence[str], options: La
             raise SchemaError(f"The records have a column {taken[name]!r}, which {where} records get. Rename it first.")
     added = {name.lower() for name in definition.query.added_columns()}
     for key in definition.keys:
-        if key.lower() in added:
+        if key.lower() in added and not definition.query.runs_functions:  # what functions return, they check themselves
             raise OptionError(f"An aggregate cannot be called {key!r}: the key has that name. Choose another.")
+        if options.failed and key.lower() in FAILED.names:
+            raise SchemaError(f"The key {key!r} has a name that failed windows get. Rename it first.")
 
 
 def _fingerprint(definition: Definition, records: pa.Schema) -> Mapping[str, Any]:
@@ -193,3 +202,7 @@ def _type_name(kind: pa.DataType) -> str:
 def _late_schema(definition: Definition, records: pa.Schema) -> pa.Schema:
     punctuation = pa.field(PUNCTUATION, pa.timestamp("us", definition.time_zone))
     return pa.schema([*records, pa.field(DELAY, pa.duration("us")), punctuation, pa.field(HARMFUL, pa.bool_())])
+
+
+def _failed_schema(definition: Definition, results: pa.Schema) -> pa.Schema:
+    return pa.schema([*(results.field(name) for name in (*definition.keys, WINDOW)), *FAILED])

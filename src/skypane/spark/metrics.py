@@ -36,6 +36,8 @@ class StepMetrics:
     windows: int
     revised: int
     """How many (key, window) answers were corrected."""
+    failed: int
+    """How many windows were set aside, since a function of the user's failed."""
     last_windows: tuple[tuple[int, int], ...]
     """End (microseconds) and answer rows, over all keys, of the newest windows that this step emitted."""
     rows_emitted: int
@@ -61,6 +63,8 @@ class StepMetrics:
     pane_tasks: int
     window_tasks: int
     window_inline: bool
+    replication: float | None
+    """Rows that the tasks of the window stage read, over the rows there are: above 1 where they share a key."""
     pane_utilization: float | None
     """Busy time of the tasks that make partials over what the slots could have given while the pane stage lasted.
 
@@ -98,6 +102,8 @@ class Metrics:
     steps: int
     last: StepMetrics | None
     recent: tuple[StepMetrics, ...] = field(repr=False, default=())
+    failed: int = 0
+    """Windows that were set aside, since a function of the user's failed."""
 
     @property
     def delivered(self) -> int:
@@ -111,6 +117,7 @@ class Metrics:
             "delivered": self.delivered,
             "judged": asdict(self.judged),
             "windows": self.windows,
+            "failed": self.failed,
             "steps": self.steps,
             "last": asdict(self.last) if self.last else None,
         }
@@ -148,6 +155,7 @@ def step_metrics(
         held=manifest.state.ledger.held,
         windows=windows.windows,
         revised=windows.revised,
+        failed=windows.failures,
         last_windows=windows.last_windows,
         rows_emitted=sum(file.rows for file in windows.answers),
         t_max_us=progress.t_max_us,
@@ -191,6 +199,7 @@ def _work(stepped: SparkStepped, times: StepTimes, settings: Settings) -> dict[s
         "pane_tasks": len(panes.tasks),
         "window_tasks": len(windows.busy_us),
         "window_inline": windows.in_driver,
+        "replication": None if windows.replication is None else round(windows.replication, 4),
         "pane_utilization": _share(busy_ms, slots * times.panes) if panes.tasks else None,
         "window_utilization": _share(work_ms, window_slots * times.windows) if windows.busy_us else None,
         "idle_share": _share(slots * times.total - busy_ms - work_ms, slots * times.total),

@@ -19,6 +19,8 @@ class LaunchOptions:
     sink: Sink
     late: Sink | None
     quarantine: Sink | None
+    failed: Sink | None
+    """Where windows go on which a function of the user's fails; ``None``: it ends the query."""
     trigger: str | None
     """A processing-time interval; ``None`` processes what is available now and ends."""
     ending: Ending | None
@@ -27,3 +29,5 @@ class LaunchOptions:
     punctuator: Punctuator
     settings: Settings
     name: str | None
+    accept_changed_code: bool = False
+    """Whether to continue from a checkpoint with functions whose code has changed."""

@@ -1,4 +1,4 @@
-"""Outputs: where the rows of a step go - results, late records, quarantined ones."""
+"""Outputs: where the rows of a step go - results, late records, quarantined ones, failed windows."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ class Outputs:
     results: Output
     late: Output | None = None
     quarantine: Output | None = None
+    failed: Output | None = None
 
     def __iter__(self) -> Iterator[Output]:
-        return iter([output for output in (self.results, self.late, self.quarantine) if output is not None])
+        side = (self.late, self.quarantine, self.failed)
+        return iter([self.results, *(output for output in side if output is not None)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,10 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import Frontier
+from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, PaneReport, WindowReport, added
 from skypane.flow.step import Move
+from skypane.model.panes import range_of_all
 from skypane.scheduling.batch_plan import BatchPlan
-from skypane.scheduling.ranges import ALL_GROUPS, task_ranges
+from skypane.scheduling.partitioning import Cutting, WindowShare, window_shares
+from skypane.scheduling.ranges import ALL_GROUPS
 from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, run_window_job, store_state
@@ -95,20 +99,21 @@ class SparkStages:
             trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
             move = replace(move, partials=(*move.partials, *trusted), trusted=None)
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
-        in_driver = sum(rows.values()) + sum(file.rows for file in move.late) <= self.settings.inline_rows
-        ranges = task_ranges(rows, move.degree, self.settings.window_scheduling)
-        late = self.outputs.late
+        shares = window_shares(rows, move.degree, self.settings.window_scheduling, self._cutting(move, kept))
+        in_driver = self._in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares)
+        late, failed = self.outputs.late, self.outputs.failed
         job = WindowJob(
             definition=self.definition,
             step=self.step,
             move=move,
             kept=kept,
-            ranges=ranges,
+            shares=shares,
             state_folder=str(self.state_folder),
             answers=self.outputs.results.sink.writer(self.scratch),
             answer_schema=self.outputs.results.schema,
             late=None if late is None else late.sink.writer(self.scratch),
-            threads=self._threads(len(ranges), in_driver=in_driver),
+            failed=None if failed is None else failed.sink.writer(self.scratch),
+            threads=self._threads(len(shares), in_driver=in_driver),
         )
         report = run_window_job(job, self.spark, in_driver=in_driver)
         past = replace(
@@ -117,6 +122,20 @@ class SparkStages:
             revisions=(*kept.revisions, *report.kept.revisions),
         )
         return replace(report, kept=tidy_past(self.state_folder, self.step, self.definition, past, move.after_us))
+
+    def _cutting(self, move: Move[Written], kept: Kept[StoredPart]) -> Cutting | None:
+        """How the windows of a heavy key may be dealt out to several tasks."""
+        filled = range_of_all([move.filled, *(part.numbers for part in kept.to_answer)])
+        if move.after_us is None or filled is None or move.degree < 2:
+            return None
+        span = self.definition.window.span(move.before.punctuation_us, move.after_us)
+        late = bool(move.late)
+        cutting = processing_of(self.definition).cutting(span, filled, self.settings.partitioning, late=late)
+        return None if cutting is None else replace(cutting, least_rows=self.settings.cut_rows)
+
+    def _in_driver(self, rows: int, shares: Sequence[WindowShare]) -> bool:
+        """Whether a job would cost more than it saves: few rows, and no key whose windows are worth cutting."""
+        return rows <= self.settings.inline_rows and all(share.cut is None for share in shares)
 
     def _threads(self, tasks: int, *, in_driver: bool) -> int:
         """Slots that would be idle are used by threads: with one key there is only one task, however many cores.

@@ -121,7 +121,7 @@ class QueryRun:
         manifest, recent = self._driver.manifest, self._driver.log.recent()
         last = recent[-1] if recent else None
         state = manifest.state
-        return Metrics(state.ledger, state.judged_so_far, state.windows, manifest.step, last, recent)
+        return Metrics(state.ledger, state.judged_so_far, state.windows, manifest.step, last, recent, state.failures)
 
     def is_own_thread(self) -> bool:
         """Whether the caller is in the middle of a step, which cannot end before the caller goes on."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Container, Iterator, Mapping
 
 import pyarrow as pa
-from pyspark.errors import PySparkTypeError
+from pyspark.errors import PySparkException, PySparkTypeError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema, to_arrow_type
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType
 
+from skypane.model.ddl import SchemaLike, as_schema
 from skypane.model.errors import OptionError, SchemaError
 
+_OWN_TYPE = b"skypane.type"
 _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
@@ -34,7 +37,22 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
                 f"Column {field.name!r} has type {field.dataType.simpleString()}, which Spark cannot hand to Python. "
                 "Cast it to a number or a string, or drop it."
             )
-    return to_arrow_schema(df.schema, timezone=session_zone(df.sparkSession))
+    schema = to_arrow_schema(df.schema, timezone=session_zone(df.sparkSession))
+    return pa.schema([_with_own_type(field, own) for field, own in zip(schema, df.schema.fields, strict=True)])
+
+
+def _with_own_type(field: pa.Field, own: StructField) -> pa.Field:
+    """The field, with a note of what Arrow's type does not say: a collation, the units of an interval."""
+    if from_arrow_type(field.type) == own.dataType:
+        return field
+    note = StructField(own.name, own.dataType).json().encode()
+    return field.with_metadata({**(field.metadata or {}), _OWN_TYPE: note})
+
+
+def with_own_types(schema: pa.Schema, records: pa.Schema, names: Container[str]) -> pa.Schema:
+    """The schema, with the notes that the records have of columns with these names."""
+    noted = {field.name: field.metadata for field in records if field.name in names and field.metadata}
+    return pa.schema([field.with_metadata(noted.get(field.name, field.metadata)) for field in schema])
 
 
 def has_arrow_type(kind: DataType) -> bool:
@@ -48,7 +66,30 @@ def has_arrow_type(kind: DataType) -> bool:
 
 def spark_schema(schema: pa.Schema) -> StructType:
     """The Spark schema of rows that come from workers."""
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+    fields = from_arrow_schema(schema, prefer_timestamp_ntz=True).fields
+    return StructType([_own(field, arrow.metadata or {}) for field, arrow in zip(fields, schema, strict=True)])
+
+
+def _own(field: StructField, notes: Mapping[bytes, bytes]) -> StructField:
+    if _OWN_TYPE not in notes:
+        return field
+    noted = StructField.fromJson(json.loads(notes[_OWN_TYPE]))
+    return StructField(field.name, noted.dataType, field.nullable, field.metadata)
+
+
+def checked_schema(schema: SchemaLike, what: str) -> pa.Schema:
+    """The columns that a function promises; a type that Spark does not have is refused by name."""
+    columns = as_schema(schema, what)
+    for field in columns:
+        _check_type(field, what)
+    return columns
+
+
+def _check_type(field: pa.Field, what: str) -> None:
+    try:
+        spark_schema(pa.schema([field]))
+    except PySparkException as error:
+        raise OptionError(f"{what}: Spark has no type for column {field.name!r} of type {field.type}.") from error
 
 
 def takes_arrow(spark: SparkSession) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from skypane.scheduling.degrees import Degrees
 from skypane.scheduling.pane_strategies import StrategyFactory, strategy_name
-from skypane.scheduling.ranges import PIECES_PER_WORKER, WindowScheduling
+from skypane.scheduling.partitioning import Partitioning
+from skypane.scheduling.ranges import WindowScheduling, most_tasks
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class Settings:
     splitting: str | StrategyFactory | None = None
     """Who routes records to the tasks of the pane stage; nobody if partials are made where the records are."""
     window_scheduling: WindowScheduling = "ranges"
+    partitioning: Partitioning = "batch"
+    """How the windows of a key with too many rows for one task are dealt out."""
+    cut_rows: int = 0
+    """That is done from so many rows on, each counted once for each window that looks at it."""
 
     @property
     def pane_tasks(self) -> str:
@@ -33,4 +38,4 @@ class Settings:
     @property
     def most_window_tasks(self) -> int:
         """How many tasks the window stage is cut into at most."""
-        return self.degrees.windows * (PIECES_PER_WORKER if self.window_scheduling == "feedback" else 1)
+        return most_tasks(self.degrees.windows, self.window_scheduling)

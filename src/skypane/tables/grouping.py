@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from skypane.model.groups import Groups, Int64Array
 
 _MAX_CODE = 2**62
+_SPARSE = 8
+"""Integers are as good as codes while there are not many more of them than rows."""
 
 
 class Order(NamedTuple):
@@ -29,17 +31,45 @@ def key_codes(table: pa.Table, keys: Sequence[str]) -> Int64Array:
     """Small numbers that are equal exactly where all keys are equal (null equals null, as in SQL's GROUP BY)."""
     codes = np.zeros(table.num_rows, dtype=np.int64)
     for key in keys:
-        column = one_zero(table.column(key))
-        # Piece by piece, with one dictionary for all: together the texts may be more than Arrow has in one piece.
-        is_encoded = pa.types.is_dictionary(column.type)
-        encoded = column.unify_dictionaries() if is_encoded else column.dictionary_encode(null_encoding="encode")
-        pieces = encoded.chunks
-        digits = [piece.indices.to_numpy(zero_copy_only=False).astype(np.int64) for piece in pieces]
-        size = len(pieces[0].dictionary) + 1 if pieces else 1
+        digits, size = _dense(table.column(key)) or _encoded(table.column(key))
         if len(codes) and int(codes.max()) >= _MAX_CODE // size:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-        codes = codes * size + np.concatenate([np.zeros(0, dtype=np.int64), *digits])
+        codes = codes * size + digits
     return codes
+
+
+def count_runs(table: pa.Table, columns: Sequence[str]) -> int:
+    """How many times neighbouring rows differ in some of the columns, plus one: groups, if rows are in their order."""
+    if table.num_rows < 2:
+        return int(table.num_rows)
+    differs = np.zeros(table.num_rows - 1, dtype=np.bool_)
+    for name in columns:
+        codes = key_codes(table, [name])
+        differs |= codes[1:] != codes[:-1]
+    return int(differs.sum()) + 1
+
+
+def _dense(column: pa.ChunkedArray) -> tuple[Int64Array, int] | None:
+    """Integers that lie close together, as they are but for where they begin: several times faster than to look up."""
+    if not pa.types.is_integer(column.type) or column.null_count or not len(column):
+        return None
+    bounds = pc.min_max(column)
+    least, size = bounds["min"].as_py(), bounds["max"].as_py() - bounds["min"].as_py() + 1
+    if size > _SPARSE * len(column) or bounds["max"].as_py() >= 2**63:
+        return None
+    return column.to_numpy().astype(np.int64) - least, size
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[Int64Array, int]:
+    """Where each value is in a dictionary, and the size of that."""
+    column = one_zero(column)
+    # Piece by piece, with one dictionary for all: together the texts may be more than Arrow has in one piece.
+    is_encoded = pa.types.is_dictionary(column.type)
+    encoded = column.unify_dictionaries() if is_encoded else column.dictionary_encode(null_encoding="encode")
+    pieces = encoded.chunks
+    digits = [piece.indices.to_numpy(zero_copy_only=False).astype(np.int64) for piece in pieces]
+    size = len(pieces[0].dictionary) + 1 if pieces else 1
+    return np.concatenate([np.zeros(0, dtype=np.int64), *digits]), size
 
 
 def one_zero(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from skypane.model.columns import GROUP, PREFIX
+from skypane.model.columns import GROUP, PANE, PREFIX
 from skypane.model.groups import BoolArray
+from skypane.model.panes import PaneRange
 from skypane.tables.take import take_rows
 
 
@@ -36,6 +37,14 @@ def rows_by_group(table: pa.Table | None) -> dict[int, int]:
         return {}
     groups, counts = np.unique(table.column(GROUP).to_numpy(), return_counts=True)
     return dict(zip(groups.tolist(), counts.tolist(), strict=True))
+
+
+def panes_in(table: pa.Table) -> PaneRange | None:
+    """From the oldest to the newest pane; ``None`` without rows, or where records have no panes yet."""
+    if not table.num_rows or PANE not in table.column_names:
+        return None
+    panes = table.column(PANE).to_numpy()
+    return PaneRange(int(panes.min()), int(panes.max()) + 1)
 
 
 def present(tables: Iterable[pa.Table | None]) -> tuple[pa.Table, ...]:

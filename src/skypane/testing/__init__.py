@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from skypane.testing.fold_laws import check_fold
     from skypane.testing.law import LawBroken
     from skypane.testing.pane_strategy_laws import check_pane_strategy
     from skypane.testing.policy_laws import check_policy
@@ -15,13 +16,14 @@ if TYPE_CHECKING:
 # Imported when first used: each suite needs only what its own kind of extension needs.
 _FOUND_IN = {
     "LawBroken": "law",
+    "check_fold": "fold_laws",
     "check_pane_strategy": "pane_strategy_laws",
     "check_policy": "policy_laws",
     "check_query": "query_laws",
     "check_sink": "sink_laws",
 }
 
-__all__ = ["LawBroken", "check_pane_strategy", "check_policy", "check_query", "check_sink"]
+__all__ = ["LawBroken", "check_fold", "check_pane_strategy", "check_policy", "check_query", "check_sink"]
 
 
 def __getattr__(name: str) -> Any:

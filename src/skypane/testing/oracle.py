@@ -16,6 +16,7 @@ from skypane.local.preparation import prepare
 from skypane.model.columns import PREFIX, WINDOW
 from skypane.model.groups import BoolArray
 from skypane.model.panes import Panes
+from skypane.model.window import Window
 from skypane.queries.base import Query
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -44,10 +45,13 @@ def size_and_slide_us(window: Panes) -> tuple[int, int]:
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """What the query's reference says about every window that has records."""
-    return answers_by_reference(definition, prepare(definition.query, definition.keys, accepted).to_pylist())
+    prepared = prepare(definition.query, definition.keys, accepted)
+    return answers_by_reference(definition, prepared.to_pylist(), prepared.schema)
 
 
-def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]]) -> Answer:
+def answers_by_reference(
+    definition: Definition, rows: Iterable[dict[str, Any]], schema: pa.Schema | None = None
+) -> Answer:
     """The same for records that have their internal columns."""
     members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     size, slide = size_and_slide_us(definition.window)
@@ -58,7 +62,12 @@ def answers_by_reference(definition: Definition, rows: Iterable[dict[str, Any]])
             where = (*(row[k] for k in definition.keys), start)
             members[where].append(row)
             start -= slide
-    return {where: as_text(definition, definition.query.reference(group)) for where, group in members.items()}
+    answers = {}
+    for where, group in members.items():
+        own = dict(zip(definition.keys, where[:-1], strict=True))
+        at = Window(where[-1], where[-1] + size, definition.time_zone)
+        answers[where] = as_text(definition, definition.query.reference_of(group, own, at, schema))
+    return answers
 
 
 def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:

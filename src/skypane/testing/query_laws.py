@@ -29,6 +29,7 @@ from skypane.model.columns import GROUP, ID, PANE, PREFIX
 from skypane.model.groups import Groups
 from skypane.queries import reduce
 from skypane.queries.base import Grouped, Query, Row
+from skypane.queries.frames import Frames
 from skypane.tables.grouping import sort_by
 from skypane.testing.law import expect, for_all, uphold
 from skypane.testing.oracle import row_texts, usable
@@ -237,7 +238,8 @@ def _combine(query: Query, *partials: Grouped) -> Grouped:
 
 
 def _lower(query: Query, partials: Grouped) -> Grouped:
-    return query.lower(partials.table, partials.groups)
+    answer, _ = query.answer(partials.table, partials.groups, Frames.unknown(len(partials.groups)))
+    return answer
 
 
 def _answer(query: Query, partials: Grouped) -> list[str]:

@@ -42,12 +42,17 @@ from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.lateness.suspects import Ending
 from skypane.local.engine import LONG_AFTER_US, Engine
+from skypane.model.ddl import as_schema
 from skypane.model.durations import parse_duration_us
 from skypane.model.live import LiveSpec
 from skypane.model.panes import Panes
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
+from skypane.queries.apply import Apply
 from skypane.queries.base import Query
+from skypane.queries.fold import Fold
+from skypane.queries.folded import fold_query
+from skypane.queries.functions.loading import load
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
@@ -161,7 +166,7 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
     key = body.get("key", [])
     window = _panes(body)
     definition = Definition(
-        _query(body["query"]),
+        _query(body["query"], body.get("time", "ts")),
         window,
         body.get("time", "ts"),
         (key,) if isinstance(key, str) else tuple(key),
@@ -182,7 +187,7 @@ def _panes(body: Mapping[str, Any]) -> Panes:
     return WindowSpec.parse(body["window"]["size"], body["window"].get("slide"))
 
 
-def _query(body: Mapping[str, Any]) -> Query:
+def _query(body: Mapping[str, Any], time: str) -> Query:
     ((kind, options),) = body.items()
     preferences = {name: options.get(name, []) for name in ("minimize", "maximize")}
     if kind == "skyline":
@@ -191,7 +196,11 @@ def _query(body: Mapping[str, Any]) -> Query:
         return TopDelta(options["delta"], Preferences.of(**preferences))
     if kind == "top_k":
         return TopK(options["k"], options["score"])
-    return Aggregates.of(options)
+    if kind == "apply":
+        return Apply.of(load(options["function"])[1], as_schema(options["schema"], "schema"))
+    if kind == "fold":
+        return fold_query(Fold.of(load(options["function"])[1]))
+    return Aggregates.of(options, time)
 
 
 def _policy(body: Mapping[str, Any]) -> Lateness:

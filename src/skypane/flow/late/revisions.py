@@ -11,11 +11,13 @@ import pyarrow.compute as pc
 from skypane.flow.definition import Definition
 from skypane.flow.late.reach import reach
 from skypane.flow.late.window_answers import KeyWindows, WindowAnswers
+from skypane.flow.windows.lowering import Failed
 from skypane.flow.windows.slide.base import Fired
 from skypane.model.columns import GROUP, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes
+from skypane.tables.ranges import ranges
 from skypane.tables.take import take_rows
 
 WINDOW_ID = f"{PREFIX}window"
@@ -32,6 +34,8 @@ class Revised:
     """The revision number of each group of the answers."""
     log: pa.Table
     """Key group, keys, window and revision number of each group: later revisions count on from there."""
+    failed: Failed | None = None
+    """The windows whose answers stay as they were, since a function of the user's failed on the corrected ones."""
 
 
 def revise(
@@ -41,7 +45,7 @@ def revise(
     log: pa.Table | None,
     fired_before: int,
 ) -> Revised | None:
-    """Answer the windows below ``fired_before`` again that ``amended`` rows are in; ``None`` if nothing changes.
+    """Answer the windows below ``fired_before`` again that ``amended`` rows are in; ``None`` if there are none.
 
     ``history`` has the rows of all sealed panes that share a window with an amended row, ``log`` all earlier revisions.
     """
@@ -51,17 +55,40 @@ def revise(
     asked = windows.touched(reach(definition, rows, is_new), fired_before)
     if not len(asked.window):
         return None
-    new = windows.answers(asked, np.ones(rows.num_rows, dtype=np.bool_))
+    new, failed = windows.answers(asked, np.ones(rows.num_rows, dtype=np.bool_))
     changed = _shows(new, amended.num_rows)
-    unsure = ~changed & (new.groups.sizes > 0)
+    # More records never take all rows of an answer away, but a function of the user's may.
+    unsure = ~changed & ((new.groups.sizes > 0) | definition.query.runs_functions)
+    if failed is not None:
+        unsure[failed.groups] = False
+    answer = _some(new, changed)
     if unsure.any():
-        old = windows.answers(KeyWindows(asked.key[unsure], asked.window[unsure]), ~is_new)
-        changed[unsure] = _differs(definition, rows, _some(new, unsure), old)
-    if not changed.any():
+        old, _ = windows.answers(KeyWindows(asked.key[unsure], asked.window[unsure]), ~is_new)
+        differs = _differs(definition, rows, _some(new, unsure), old)
+        changed[unsure] = differs
+        answer = _some(new, changed)
+        if definition.query.runs_functions:
+            answer = _without_gaps(definition, answer, _some(old, differs))
+    if failed is None and not changed.any():
         return None
-    chosen = Fired(asked.window[changed], _some(new, changed))
+    chosen = Fired(asked.window[changed], answer)
     numbers = _next_numbers(definition, chosen, log)
-    return Revised(chosen, numbers, _log_of(definition, chosen, numbers, amended))
+    return Revised(chosen, numbers, _log_of(definition, chosen, numbers, amended), failed)
+
+
+def _without_gaps(definition: Definition, answer: Grouped, old: Grouped) -> Grouped:
+    """An answer that has lost all its rows becomes one row of nulls: rows cannot say otherwise that there are none."""
+    table, groups = answer
+    gaps = groups.sizes == 0
+    keys = take_rows(old.table, old.groups.offsets[:-1][gaps])
+    columns = [
+        keys.column(field.name) if field.name in definition.keys else pa.nulls(keys.num_rows, field.type)
+        for field in table.schema
+    ]
+    rows = pa.concat_tables([table, pa.table(columns, schema=table.schema)])
+    starts = np.where(gaps, table.num_rows + np.cumsum(gaps) - 1, groups.offsets[:-1])
+    sizes = np.where(gaps, 1, groups.sizes)
+    return Grouped(take_rows(rows, ranges(starts, sizes)), Groups.from_sizes(sizes))
 
 
 def _concerned(definition: Definition, amended: pa.Table, history: pa.Table | None) -> tuple[pa.Table, BoolArray]:
@@ -90,10 +117,10 @@ def _shows(new: Grouped, amended: int) -> BoolArray:
 
 
 def _differs(definition: Definition, inputs: pa.Table, new: Grouped, old: Grouped) -> BoolArray:
-    """Which of the new answers, none of them empty, differ from the old answer of the same key and window."""
+    """Which of the new answers differ from the old answer of the same key and window."""
     sizes = new.groups.sizes
     same = sizes == old.groups.sizes
-    compared = np.flatnonzero(same)
+    compared = np.flatnonzero(same & (sizes > 0))
     if len(compared):
         left, right = _rows_of(new, compared), _rows_of(old, compared)
         equal = np.ones(left.num_rows, dtype=np.bool_)
@@ -153,7 +180,7 @@ def _codes(
 def _next_numbers(definition: Definition, chosen: Fired, log: pa.Table | None) -> Int64Array:
     """One more than the last revision of the key's window."""
     numbers = np.ones(len(chosen.window_ids), dtype=np.int64)
-    if log is None or not log.num_rows:
+    if log is None or not log.num_rows or not len(numbers):
         return numbers
     logged = log.column(WINDOW_ID).to_numpy()
     codes, logged_codes = _codes(definition, _leads(chosen), chosen.window_ids, log, logged)

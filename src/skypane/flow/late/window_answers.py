@@ -15,12 +15,13 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.late.pane_order import PaneOrder
 from skypane.flow.late.reach import Reach
+from skypane.flow.windows.lowering import Failed, Lowered, lowered
 from skypane.flow.windows.slide.critical import CriticalSlide
 from skypane.flow.windows.slide.tile_tree import Covered, TileTree
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.queries.base import Grouped
-from skypane.queries.reduce import combine, with_frame
+from skypane.queries.reduce import combine
 from skypane.tables.grouping import Order
 from skypane.tables.ranges import ranges
 from skypane.tables.take import take_rows
@@ -61,18 +62,21 @@ class WindowAnswers:
         keys, windows = np.divmod(ranges(low[begins], high[ends] - low[begins] + 1), stride)
         return KeyWindows(keys, windows + oldest)
 
-    def answers(self, asked: KeyWindows, present: BoolArray) -> Grouped:
+    def answers(self, asked: KeyWindows, present: BoolArray) -> Lowered:
         """One group of answer rows for each window, of those rows that are present; perhaps an empty one."""
         if self._definition.query.dominance is not None:
-            return self._lowered(*self._by_dominance(asked, present))
+            return self._selected(asked, *self._by_dominance(asked, present))
         if self._definition.query.selection is not None:
-            return self._lowered(*self._by_selection(asked, present))
+            return self._selected(asked, *self._by_selection(asked, present))
         parts = list(self._by_tiles(asked, present))
-        sizes = np.concatenate([part.groups.sizes for part in parts])
-        return Grouped(pa.concat_tables([part.table for part in parts]), Groups.from_sizes(sizes))
+        sizes = np.concatenate([part.answer.groups.sizes for part in parts])
+        answer = Grouped(pa.concat_tables([part.answer.table for part in parts]), Groups.from_sizes(sizes))
+        return Lowered(answer, Failed.together([part.failed for part in parts if part.failed is not None]))
 
-    def _lowered(self, rows: Int64Array, groups: Groups) -> Grouped:
-        return self._definition.query.lower(take_rows(self._rows, rows), groups)
+    def _selected(self, asked: KeyWindows, rows: Int64Array, groups: Groups) -> Lowered:
+        # The key of an answer is in its rows; one without rows has none, and nobody asks for it.
+        first = np.append(rows, 0)[groups.offsets[:-1]]
+        return lowered(self._definition, Grouped(take_rows(self._rows, rows), groups), self._rows, first, asked.window)
 
     def _by_dominance(self, asked: KeyWindows, present: BoolArray) -> tuple[Int64Array, Groups]:
         """The rows of each window: every row is in a range of windows."""
@@ -108,20 +112,20 @@ class WindowAnswers:
             sizes.append(order.groups.after_keeping(chosen).sizes)
         return np.concatenate(rows), Groups.from_sizes(np.concatenate(sizes))
 
-    def _by_tiles(self, asked: KeyWindows, present: BoolArray) -> Iterator[Grouped]:
+    def _by_tiles(self, asked: KeyWindows, present: BoolArray) -> Iterator[Lowered]:
         """The answers of each window, with their keys."""
-        query, keys = self._definition.query, list(self._definition.keys)
+        query = self._definition.query
         tree, covered = self._tree(self._order.combined(query, self._rows, self._definition.frame, present), asked)
-        for _, order, _ in covered:
+        for run, order, _ in covered:
             full = order.groups.sizes > 0
             some = Order(order.rows, Groups.from_sizes(order.groups.sizes[full]))
             whole = combine(query, tree.table, some, self._definition.frame)
-            answer = with_frame(
-                query.lower(whole.table, whole.groups), take_rows(tree.table.select(keys), some.first_rows())
-            )
+            numbers = np.flatnonzero(full) + run.start
+            answer, failed = lowered(self._definition, whole, tree.table, some.first_rows(), asked.window[numbers])
             sizes = np.zeros(len(full), dtype=np.int64)
             sizes[full] = answer.groups.sizes
-            yield Grouped(answer.table, Groups.from_sizes(sizes))
+            failed = None if failed is None else failed._replace(groups=numbers[failed.groups])
+            yield Lowered(Grouped(answer.table, Groups.from_sizes(sizes)), failed)
 
     def _tree(self, leaves: Grouped, asked: KeyWindows) -> tuple[TileTree, Iterator[Covered]]:
         first, end = self._order.window(self._definition.window, asked.key, asked.window, asked.window)

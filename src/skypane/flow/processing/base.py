@@ -13,8 +13,9 @@ from skypane.flow.definition import Definition
 from skypane.flow.late.past import Past
 from skypane.flow.reports import WindowReport
 from skypane.lateness.progress import Progress
-from skypane.model.panes import PaneRange
-from skypane.tables.rows import sorted_by_group
+from skypane.model.panes import PaneRange, Span
+from skypane.scheduling.partitioning import EVERYTHING, Cutting, Partitioning, WindowShare
+from skypane.tables.rows import present, sorted_by_group
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,22 @@ class WindowInputs:
     """This step's late records, where they are judged."""
     past: Callable[[PaneRange], Past]
     """Looks up sealed panes; called only if there are records that need them."""
+    share: WindowShare = EVERYTHING
+    """Which windows the task answers; the tables have the rows of the panes that it needs for them."""
+
+    @property
+    def rows_read(self) -> int:
+        """The rows that windows are answered from."""
+        return sum(table.num_rows for table in self._to_answer)
+
+    @property
+    def rows_owned(self) -> int:
+        """Those of them whose pane no other task owns."""
+        return sum(self.share.owned(table).num_rows for table in self._to_answer)
+
+    @property
+    def _to_answer(self) -> tuple[pa.Table, ...]:
+        return present([self.panes, self.buffer, *self.fresh])
 
 
 class Processing(ABC):
@@ -38,8 +55,6 @@ class Processing(ABC):
 
     name: ClassVar[str]
     """For options and explanations."""
-    hands_over: ClassVar[str]
-    """What the pane stage does, in words."""
     buffers: ClassVar[bool] = False
     """Whether the pane stage hands records over as they are, and the window stage keeps them until they are sealed."""
 
@@ -50,6 +65,11 @@ class Processing(ABC):
     @abstractmethod
     def check(cls, definition: Definition) -> None:
         """Raise :class:`~skypane.model.errors.OptionError` if the query cannot be processed like this."""
+
+    @property
+    @abstractmethod
+    def hands_over(self) -> str:
+        """What the pane stage does, in words."""
 
     @abstractmethod
     def lift(self, rows: pa.Table) -> pa.Table:
@@ -68,6 +88,16 @@ class Processing(ABC):
         self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
     ) -> WindowReport[pa.Table, pa.Table]:
         """One task of the window stage: the punctuation moves from that of ``before`` to ``after_us``."""
+
+    @property
+    def cuts_windows(self) -> bool:
+        """Whether several tasks can share the windows of one key."""
+        return False
+
+    def cutting(self, span: Span, filled: PaneRange, partitioning: Partitioning, *, late: bool) -> Cutting | None:
+        """How the windows of a step may be dealt out to several tasks; ``None`` if one must answer them all."""
+        del span, filled, partitioning, late
+        return None
 
     @abstractmethod
     def result_schema(self, records: pa.Schema) -> pa.Schema:

@@ -15,8 +15,9 @@ PROCESSINGS: Final[dict[str, type[Processing]]] = {kind.name: kind for kind in (
 
 
 def processing_of(definition: Definition) -> Processing:
-    """The one that the query's windows need, or the one that was asked for."""
-    return PROCESSINGS[definition.window.processing or definition.processing](definition)
+    """The one that the query or its windows need, or the one that was asked for."""
+    asked = InOrder.name if definition.query.in_order else definition.processing
+    return PROCESSINGS[definition.window.processing or asked](definition)
 
 
 def check_processing(definition: Definition) -> None:

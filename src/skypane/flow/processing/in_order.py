@@ -29,8 +29,12 @@ class InOrder(OutOfOrder):
     """For comparison."""
 
     name = "in_order"
-    hands_over = "hands records over, to be buffered"
     buffers = True
+
+    @property
+    def hands_over(self) -> str:
+        """Records."""
+        return "hands records over, to be buffered"
 
     def lift(self, rows: pa.Table) -> pa.Table:
         """Records stay as they are."""
@@ -46,7 +50,8 @@ class InOrder(OutOfOrder):
         """Lift the records of panes that are sealed by now; go on as usual."""
         partials, buffer = release(self._definition, inputs.buffer, inputs.fresh, after_us)
         report = self._advance(before, after_us, inputs, present([partials]), buffer, threads)
-        return replace(report, kept=replace(report.kept, buffer=present([buffer])))
+        held = [inputs.share.owned(rows) for rows in present([buffer])]
+        return replace(report, kept=replace(report.kept, buffer=tuple(rows for rows in held if rows.num_rows)))
 
 
 class Released(NamedTuple):

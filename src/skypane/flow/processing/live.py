@@ -36,7 +36,11 @@ class Live(Processing):
     """For ``.live(...)``."""
 
     name = "live"
-    hands_over = "keeps the records of each key that may ever be in the answer"
+
+    @property
+    def hands_over(self) -> str:
+        """Those that may matter."""
+        return "keeps the records of each key that may ever be in the answer"
 
     def __init__(self, definition: Definition) -> None:
         super().__init__(definition)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +18,23 @@ from skypane.flow.windows.worker import WindowWorker
 from skypane.lateness.progress import Progress
 from skypane.model.columns import PANE
 from skypane.model.errors import OptionError
+from skypane.model.panes import PaneRange, Span
+from skypane.scheduling.partitioning import Cutting, Partitioning
 
 
 class OutOfOrder(Processing):
     """The default for windows of time."""
 
     name = "out_of_order"
-    hands_over = "keeps one partial per key and pane"
+
+    @property
+    def hands_over(self) -> str:
+        """Partials, which may be all there was."""
+        return (
+            "keeps records as they are"
+            if self._definition.query.keeps_records
+            else "keeps one partial per key and pane"
+        )
 
     @classmethod
     def check(cls, definition: Definition) -> None:
@@ -48,6 +59,20 @@ class OutOfOrder(Processing):
         """Merge the partials into the open panes, seal, slide, emit."""
         return self._advance(before, after_us, inputs, inputs.fresh, None, threads)
 
+    @property
+    def cuts_windows(self) -> bool:
+        """If the slide can answer them apart."""
+        return slide_for(self._definition).answers_apart
+
+    def cutting(self, span: Span, filled: PaneRange, partitioning: Partitioning, *, late: bool) -> Cutting | None:
+        """As the slide allows it."""
+        slide, definition = slide_for(self._definition), self._definition
+        if not slide.answers_apart:
+            return None
+        cutting = Cutting(partitioning, definition.window, span, filled, definition.emit.looks_back)
+        visits = slide.visits(len(cutting.windows))
+        return replace(cutting, whole=slide.needs_all_panes, late=late, visits=visits)
+
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """Keys, window, then what the query answers with."""
         return WindowWorker(self._definition).result_schema(records)
@@ -70,12 +95,12 @@ class OutOfOrder(Processing):
         waiting = waiting if late is not None and self._definition.query.selective else None
         worker = WindowWorker(self._definition, threads)
         past = self._past(before, fresh, late, inputs)
-        return worker.advance(inputs.panes, fresh, before, after_us, past, late, waiting)
+        return worker.advance(inputs.panes, fresh, before, after_us, past, late, waiting, inputs.share)
 
     def _past(self, before: Progress, fresh: Sequence[pa.Table], late: pa.Table | None, inputs: WindowInputs) -> Past:
         """The sealed panes that share a window with a record of this step that came after its pane was sealed."""
         definition = self._definition
-        if not definition.retention_us or before.punctuation_us is None:
+        if not definition.retention_us or before.punctuation_us is None or not inputs.share.first_of_groups:
             return Past()
         panes = [part.column(PANE).to_numpy() for part in (*fresh, late) if part is not None]
         numbers = np.concatenate(panes) if panes else np.zeros(0, dtype=np.int64)

@@ -19,6 +19,8 @@ from skypane.flow.late.judge import judge, judged_report
 from skypane.flow.late.past import Past
 from skypane.flow.late.revisions import revise
 from skypane.flow.reports import LAST_WINDOWS, WindowReport
+from skypane.flow.windows.firing import fire
+from skypane.flow.windows.lowering import Failed, lowered
 from skypane.flow.windows.merge import merge_panes
 from skypane.flow.windows.slide.base import Fired
 from skypane.flow.windows.slide.choice import slide_for
@@ -26,8 +28,9 @@ from skypane.lateness.progress import Progress
 from skypane.model.columns import GROUP, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
-from skypane.queries.reduce import lift, with_frame
-from skypane.tables.grouping import Order, key_codes, sort_by
+from skypane.queries.reduce import lift
+from skypane.scheduling.partitioning import EVERYTHING, WindowShare
+from skypane.tables.grouping import Order, count_runs
 from skypane.tables.rows import present, sorted_by_group, together
 
 
@@ -48,12 +51,15 @@ class WindowWorker:
         past: Past | None = None,
         late: pa.Table | None = None,
         waiting: pa.Table | None = None,
+        share: WindowShare = EVERYTHING,
     ) -> WindowReport[pa.Table, pa.Table]:
         """Take in the step's partials, move the punctuation on from that of ``before``, judge late records.
 
         ``waiting`` are records of open panes that are not among the partials, because they are processed in order.
+        ``share`` says which of the windows this task answers, where it is not alone.
         """
         past = past or Past()
+        self._slide.failed.clear()
         parts = [self._slide.enrich(part) for part in (state, *partials) if part is not None and part.num_rows]
         panes = merge_panes(self._definition, parts) if parts else None
         live = together([None if panes is None else panes.table, waiting])
@@ -63,10 +69,11 @@ class WindowWorker:
         if after_us is None:
             return self._with_state(report, panes.table)
         span = self._definition.window.span(before.punctuation_us, after_us)
-        fired, kept = self._definition.emit.fire(self._definition, self._slide, panes, span)
-        report = self._with_state(self._answered(report, list(fired)), kept)
-        amended = self._amended(partials, span)
-        sealed = self._newly_sealed(panes.table, amended, span)
+        fired, kept = fire(self._definition, self._slide, panes, span, share)
+        report = self._with_state(self._answered(report, fired), kept)
+        report = self._with_failed(report, self._failed_of(share, span))
+        amended = self._amended(partials, span) if share.first_of_groups else None
+        sealed = self._newly_sealed(share.owned(panes.table), amended, span)
         report = replace(report, kept=replace(report.kept, sealed=present([sealed])))
         return report if amended is None else self._revised(report, amended, past, span)
 
@@ -112,12 +119,33 @@ class WindowWorker:
         revised = revise(self._definition, amended, past.panes, past.revisions, span.first)
         if revised is None:
             return report
+        report = self._with_failed(report, revised.failed)
+        if not len(revised.numbers):
+            return report
         return replace(
             report,
             answers=(*report.answers, self._result(revised.answers, revised.numbers)),
             revised=len(revised.numbers),
             kept=replace(report.kept, revisions=(sorted_by_group(revised.log),)),
         )
+
+    def _failed_of(self, share: WindowShare, span: Span) -> Failed | None:
+        """The task's own windows that failed: others were asked for only to be compared with."""
+        failed = Failed.together(self._slide.failed)
+        if failed is None:
+            return None
+        inside = (failed.window_ids >= span.first) & (failed.window_ids < span.end)
+        return failed.where(inside & share.answers(failed.window_ids))
+
+    def _with_failed(
+        self, report: WindowReport[pa.Table, pa.Table], failed: Failed | None
+    ) -> WindowReport[pa.Table, pa.Table]:
+        """Note failed windows."""
+        if failed is None or not len(failed.groups):
+            return report
+        keys = len(self._definition.keys)
+        rows = failed.rows.add_column(keys, WINDOW, self._window_column(failed.window_ids))
+        return replace(report, failed=(*report.failed, rows), failures=report.failures + rows.num_rows)
 
     def _amended(self, partials: Sequence[pa.Table], span: Span) -> pa.Table | None:
         """This step's partials for panes that earlier steps have sealed."""
@@ -142,25 +170,26 @@ class WindowWorker:
         empty = pa.schema([*records, *missing]).empty_table()
         nothing = Order(np.zeros(0, dtype=np.int64), Groups.from_sizes([]))
         partials = lift(self._definition.query, empty, nothing, self._definition.frame)
-        answer = self._definition.query.lower(partials.table, partials.groups)
-        if not self._definition.query.selective:
-            answer = with_frame(answer, empty.select(list(self._definition.keys)))
+        none = np.zeros(0, dtype=np.int64)
+        answer, _ = lowered(self._definition, partials, empty, none, none)
         self._definition.emit.check_answers(answer.table.schema, self._slide)
         marks = {
             name: np.zeros(0, dtype=kind.to_pandas_dtype()) for name, kind in self._definition.emit.columns().items()
         }
-        return self._result(Fired(np.zeros(0, dtype=np.int64), answer, marks)).schema
+        return self._result(Fired(none, answer, marks)).schema
 
     def _count_panes(self, state: pa.Table) -> int:
-        return len(sort_by(key_codes(state, self._definition.keys), state.column(PANE).to_numpy()).groups)
+        """Of a state whose rows are in the order of key and pane."""
+        return count_runs(state, [*self._definition.keys, PANE])
 
     def _last_windows(self, fired: Sequence[Fired]) -> tuple[tuple[int, int], ...]:
         rows_by_end: Counter[int] = Counter()
         for window_ids, answer, _ in fired:
             newest = window_ids > window_ids[-1] - LAST_WINDOWS
-            ends = self._definition.window.window_end_us(window_ids[newest]).tolist()
-            for end_us, rows in zip(ends, answer.groups.sizes[newest].tolist(), strict=True):
-                rows_by_end[end_us] += rows
+            numbers, which = np.unique(window_ids[newest], return_inverse=True)
+            rows = np.bincount(which, answer.groups.sizes[newest]).astype(np.int64)
+            ends = self._definition.window.window_end_us(numbers)
+            rows_by_end.update(dict(zip(ends.tolist(), rows.tolist(), strict=True)))
         return tuple(sorted(rows_by_end.items())[-LAST_WINDOWS:])
 
     def _result(self, fired: Fired, revisions: Int64Array | None = None) -> pa.Table:

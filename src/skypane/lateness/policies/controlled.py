@@ -73,6 +73,11 @@ class ControlledSlack(Lateness):
         del state
         return 1.0
 
+    @property
+    def title(self) -> str:
+        """With the target."""
+        return f"{self.name} {100 * self.target:g} %"
+
     def describe(self) -> Mapping[str, object]:
         """The target and the bounds of the slack."""
         return {"target": f"{100 * self.target:g} %", **self._bounds.describe()}

@@ -23,6 +23,11 @@ class FixedDelay(Lateness):
     def __post_init__(self) -> None:
         parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)
 
+    @property
+    def title(self) -> str:
+        """With the delay."""
+        return f"{self.name} {format_duration_us(self.slack_us({}))}"
+
     def describe(self) -> Mapping[str, object]:
         """The delay."""
         return {"delay": format_duration_us(self.slack_us({}))}

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from skypane.simulate.figures import control, kernels, merges, order, panes, streams, windows
+from skypane.simulate.figures import (
+    control,
+    kernels,
+    live_rates,
+    live_sets,
+    merges,
+    order,
+    panes,
+    streams,
+    windows,
+)
 from skypane.simulate.figures.plotting import Figure
 
 FIGURES: Final[dict[str, Callable[[], Figure]]] = {
@@ -28,9 +38,18 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "17": streams.latencies,
     "p2-11": merges.filtering,
     "p2-12": merges.merge_tasks,
+    "p4-4": live_sets.live_set_sizes,
+    "p4-6": live_rates.reduces,
+    "p4-7": live_sets.on_demand_and_least_loaded,
+    "p4-8": live_sets.least_loaded_with_ownership,
+    "p4-9": live_sets.all_ownerships,
+    "p4-10": live_rates.by_window,
+    "p4-11": live_rates.by_rate,
+    "p4-12": live_rates.by_ownership,
+    "p4-13": live_rates.highest_rates,
 }
-"""By the number in paper 1 (8c stands for 8c to 8f), or with p2 in paper 2 (p2-12 stands for 12 and 13);
-pid and held have no counterparts there."""
+"""By the number in paper 1 (8c stands for 8c to 8f), or with p2 in paper 2 (p2-12 stands for 12 and 13), or with
+p4 in paper 4 (p4-9 has its table I); pid and held have no counterparts there."""
 
 
 def draw(name: str, folder: Path) -> list[Path]:

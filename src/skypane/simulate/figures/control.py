@@ -11,7 +11,6 @@ import numpy as np
 
 from skypane.control.pid import Gains
 from skypane.control.relay import Relay
-from skypane.model.codec import typed
 from skypane.scheduling.adaptive_pid import AdaptivePid
 from skypane.scheduling.splitting_controller import ControlOptions
 from skypane.simulate.figures.panes import LEVELS, scenario
@@ -96,7 +95,7 @@ def _run(control: ControlOptions) -> tuple[PaneRun, Relay]:
     stream = scenario(6_000.0)
     strategy = AdaptivePid(_DEGREE, control)
     run = run_panes(stream.table(), strategy, stream.cost, stream.points, warm_up_us=round(stream.warm_up_s * 1e6))
-    return run, typed(strategy.to_json()["controller"]["relay"], Relay)
+    return run, strategy.relay
 
 
 def _smoothed(values: list[float]) -> list[float | None]:

@@ -155,12 +155,7 @@ def run_policy(
         tally.note_windows(before, state, step.now_us, settled=settled)
         if settled:
             tally.note(policy, state, output)
-    return tally.outcome(name or _name(policy))
-
-
-def _name(policy: Lateness) -> str:
-    described = policy.describe()
-    return " ".join([policy.name, *(str(described[key]) for key in ("target", "delay") if key in described)])
+    return tally.outcome(name or policy.title)
 
 
 def _mean(values: Sequence[float]) -> float:

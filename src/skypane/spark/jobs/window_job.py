@@ -1,4 +1,4 @@
-"""The window job: key groups dealt out to tasks; each reads its state and partials, writes answers and new state."""
+"""The window job: key groups, or the windows of a heavy one, dealt out to tasks, each from files to files."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from skypane.flow.reports import Kept, WindowReport
 from skypane.flow.step import Move
 from skypane.model.codec import from_text, to_text
 from skypane.model.panes import PaneRange
+from skypane.scheduling.partitioning import WindowShare
 from skypane.scheduling.ranges import GroupRange
 from skypane.spark.jobs.pane_job import written
 from skypane.spark.store.files import FileRef, map_table, read_table, write_table
 from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.past import load_past, store_revisions, store_sealed
 from skypane.spark.store.writers import RowWriter, Written
-from skypane.tables.rows import rows_by_group, together
+from skypane.tables.rows import panes_in, rows_by_group, together
 
 SparkReport = WindowReport[Written, StoredPart]
 _CACHED_FILES = 4
@@ -40,23 +41,25 @@ class WindowJob:
     step: int
     move: Move[Written]
     kept: Kept[StoredPart]
-    ranges: Sequence[GroupRange]
+    shares: Sequence[WindowShare]
     state_folder: str
     answers: RowWriter
     answer_schema: pa.Schema
     late: RowWriter | None
     """Where late records go once they are judged."""
+    failed: RowWriter | None
+    """Where windows go on which a function of the user's fails."""
     threads: int
     """How many threads a task may use: where there are fewer tasks than slots, those of the others."""
 
     def run(self, index: int) -> SparkReport:
-        """One task: its range of key groups, from files to files."""
+        """One task: reads its state and partials, writes answers and new state."""
         started = time.perf_counter_ns()
-        groups, folder = self.ranges[index], Path(self.state_folder)
-        inputs = self._inputs(groups, folder)
+        share, folder = self.shares[index], Path(self.state_folder)
+        groups, inputs = share.groups, self._inputs(share, folder)
         processing = processing_of(self.definition)
         report = processing.run(self.move.before, self.move.after_us, inputs, self.threads)
-        stem = f"{self.step:010d}-{groups.first:03d}"
+        stem = f"{self.step:010d}-{groups.first:03d}-{share.task}"
         kept = Kept(
             panes=store_state(folder, stem, groups, report.kept.panes, report.open_panes),
             buffer=store_state(folder, f"{stem}-buffer", groups, report.kept.buffer),
@@ -67,21 +70,29 @@ class WindowJob:
             "kept": kept,
             "answers": written(self.answers, [_conform(table, self.answer_schema) for table in report.answers]),
             "late": written(self.late, report.late),
+            "failed": written(self.failed, report.failed),
+            "rows_read": inputs.rows_read,
+            "rows_owned": inputs.rows_owned,
             "busy_us": ((time.perf_counter_ns() - started) // 1_000,),
         }
         return WindowReport(**{**vars(report), **files})
 
-    def _inputs(self, groups: GroupRange, folder: Path) -> WindowInputs:
-        """The task's share of everything."""
-        fresh = [groups.slice_of(map_table(file.path)) for file in self.move.partials]
-        late = [groups.slice_of(map_table(file.path)) for file in self.move.late]
+    def _inputs(self, share: WindowShare, folder: Path) -> WindowInputs:
+        """The task's share of everything.
+
+        Files are sorted by key group, and panes are not sorted in them: a task that answers some of the windows maps
+        the slice of its key groups, looks at the column of panes, and takes the rows that it needs.
+        """
+        groups = share.groups
+        fresh = [share.read(map_table(file.path)) for file in self.move.partials]
+        late = [groups.slice_of(map_table(file.path)) for file in self.move.late if share.first_of_groups]
         like = [*fresh, *late] if self.definition.query.selective else fresh
         schema = like[0].schema if like else None
         buffers = processing_of(self.definition).buffers
 
         def stored(parts: Sequence[StoredPart], *, as_now: bool) -> pa.Table | None:
             own = [part for part in parts if part.groups.overlaps(groups)]
-            table = together(groups.slice_of(load_state(folder, part.file)) for part in own)
+            table = together(share.read(load_state(folder, part.file)) for part in own)
             return table if table is None or schema is None or not as_now else _conform(table, schema)
 
         def past(panes: PaneRange) -> Past:
@@ -91,7 +102,7 @@ class WindowJob:
             return replace(found, panes=_conform(found.panes, schema))
 
         panes, buffer = stored(self.kept.panes, as_now=not buffers), stored(self.kept.buffer, as_now=True)
-        return WindowInputs(panes, buffer, fresh, together(late), past)
+        return WindowInputs(panes, buffer, fresh, together(late), past, share)
 
 
 def store_state(
@@ -102,7 +113,7 @@ def store_state(
     for table in tables:
         ref = write_table(folder, stem, table)
         _cache[ref.name] = table
-        parts.append(StoredPart(groups, ref, rows_by_group(table), panes))
+        parts.append(StoredPart(groups, ref, rows_by_group(table), panes, numbers=panes_in(table)))
     return tuple(parts)
 
 
@@ -118,7 +129,7 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def run_window_job(job: WindowJob, spark: SparkSession, *, in_driver: bool) -> SparkReport:
     """Run the window stage: in this process if there is little to do, else on Spark."""
-    tasks = len(job.ranges)
+    tasks = len(job.shares)
     if in_driver:
         return WindowReport.merge([job.run(index) for index in range(tasks)])
 

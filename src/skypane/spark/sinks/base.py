@@ -66,7 +66,7 @@ class Continuation:
     keys: Sequence[str] = ()
     """The key columns: together with ``window`` they tell which answer a revision replaces."""
     output: str = "sink"
-    """Which rows of the query: ``sink``, ``late`` or ``quarantine``."""
+    """Which rows of the query: ``sink``, ``late``, ``quarantine`` or ``failed``."""
     checkpoint: str | None = None
     """Where the query can be continued from, for messages."""
     returns: bool = False

@@ -73,13 +73,13 @@ class Checkpoint:
         """The format version in which the checkpoint began."""
         return int(self._identity["born"])
 
-    def open(self, fingerprint: Mapping[str, Any], start: SparkState) -> Manifest:
+    def open(self, fingerprint: Mapping[str, Any], start: SparkState, accept_changed_code: bool = False) -> Manifest:
         """Lock the folder, check that the query is the same, and return where to continue."""
         self._own.acquire(self._is_of_0_1)
         with usable(self.folder, "checkpoint"):
             for path in (self.state, self._manifests, self._scratch):
                 ensure_folder(path)
-            self._identity = self._identify(dict(fingerprint))
+            self._identity = self._identify(dict(fingerprint), accept_changed_code)
             # A manifest that is there may not be for good yet: whoever wrote it may have died, or failed, before that.
             disk().sync(self._manifests)
         manifest = self._latest() or Manifest(step=0, batch_id=-1, kind="start", state=start)
@@ -90,7 +90,7 @@ class Checkpoint:
     def claim(self, places: Mapping[str, str]) -> None:
         """From now on the folder is this query's: called before the first step can show any effect."""
         wanted = {**self._identity, "places": dict(places)}
-        if wanted != self._identity or not disk().exists(self._query):
+        if not disk().exists(self._query) or read_json(self._query, _REMEDY) != wanted:
             self._identity = wanted
             write_json(self._query, wanted)
 
@@ -176,7 +176,7 @@ class Checkpoint:
         except CheckpointError:
             return False
 
-    def _identify(self, fingerprint: dict[str, Any]) -> dict[str, Any]:
+    def _identify(self, fingerprint: dict[str, Any], accept_changed_code: bool) -> dict[str, Any]:
         """Who the query is: who it was, if the folder has one, or somebody new."""
         new = {"version": FORMAT_VERSION, "id": uuid.uuid4().hex, "query": fingerprint, "places": {}}
         new["born"] = FORMAT_VERSION
@@ -192,11 +192,11 @@ class Checkpoint:
             # A start that failed: nothing of that query is here but its name, and maybe files that Spark found for it.
             disk().remove_folder(self.spark)
             return new
-        _refuse_changes(stored["query"], fingerprint, self.folder)
+        _refuse_changes(stored["query"], fingerprint, self.folder, accept_changed_code)
         if stored != found:
             # At once: sinks that learn the new id must learn the same one after a crash.
             write_json(self._query, stored)
-        return stored
+        return {**stored, "query": fingerprint}
 
     def _has_begun(self) -> bool:
         return bool(matching(self._manifests, _NUMBERED)) or _newest_id(self.spark / "offsets") >= 0
@@ -246,12 +246,25 @@ def _newest_id(folder: Path) -> int:
     return max((int(path.name) for path in matching(folder, "[0-9]*") if path.name.isdigit()), default=-1)
 
 
+_CODE = "query.code."
+"""Where a fingerprint has functions of the user's."""
 _SHOWN = {"slide": "sliding", "allowed_lateness_us": "allowed lateness in microseconds"}
 """Options by the name they have for users, where the fingerprint has an older one."""
 
 
-def _refuse_changes(stored: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path) -> None:
+def _refuse_changes(
+    stored: Mapping[str, Any], wanted: Mapping[str, Any], folder: Path, accept_changed_code: bool
+) -> None:
     differences = list(_differences("", stored, wanted))
+    code = [name for name, _, _ in differences if name.startswith(_CODE)]
+    if len(code) == len(differences) and accept_changed_code:
+        return
+    if code and len(code) == len(differences):
+        lines = "\n".join(f"  {name.removeprefix(_CODE)}: was {old}, now {new}" for name, old, new in differences)
+        raise CheckpointError(
+            f"The checkpoint {folder} was written with other code:\n{lines}\nAnswers so far are those of the old "
+            "code. Continue with the new one by accept_changed_code=True (--accept-changed-code), or change it back."
+        )
     if differences:
         lines = "\n".join(f"  {_SHOWN.get(name, name)}: was {old!r}, now {new!r}" for name, old, new in differences)
         raise CheckpointError(

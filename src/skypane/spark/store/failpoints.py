@@ -19,6 +19,7 @@ POINTS: Final = (
     "results.staged",
     "results.published",
     "late.published",
+    "failed.published",
     "quarantine.published",
     "manifest.written",
     "manifest.committed",

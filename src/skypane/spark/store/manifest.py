@@ -26,7 +26,7 @@ class StoredPart:
     panes: int = 0
     """Of open panes: how many (key, pane) partials it holds."""
     numbers: PaneRange | None = None
-    """Of the past: the panes, or the windows, that it has rows of."""
+    """The panes, or the windows, that it has rows of."""
     level: int = 0
     """Of the past: how many times it was merged."""
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.windows.lowering import Failed, lowered
 from skypane.model.columns import CHANGE
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
@@ -44,11 +45,34 @@ class Slide(ABC):
     def __init__(self, definition: Definition, threads: int = 1) -> None:
         self._definition = definition
         self._threads = threads
+        self.failed: list[Failed] = []
+        """The windows asked for so far on which a function of the user's failed."""
 
     @property
     def finds_changes(self) -> bool:
         """Whether it knows what enters and leaves without comparing whole answers, see :meth:`changes`."""
         return False
+
+    @property
+    def answers_apart(self) -> bool:
+        """Whether some windows of a step can be answered by one task, and others by another."""
+        return True
+
+    @property
+    def needs_all_panes(self) -> bool:
+        """Whether each of them must see all panes all the same."""
+        return False
+
+    def visits(self, windows: int) -> int:
+        """How often it looks at a row, about, if a step closes so many windows."""
+        del windows
+        return 1
+
+    def _lowered(self, whole: Grouped, source: pa.Table, rows: Int64Array, window_ids: Int64Array) -> Grouped:
+        """The answers of combined partials, see :func:`~skypane.flow.windows.lowering.lowered`."""
+        answer, failed = lowered(self._definition, whole, source, rows, window_ids)
+        self.failed += [] if failed is None else [failed]
+        return answer
 
     def warm_up(self) -> None:  # noqa: B027 - a strategy may have nothing of its own to compile
         """Compile the kernels that the strategy itself uses."""

@@ -20,6 +20,8 @@ def default_slide(definition: Definition) -> str:
     """The fastest strategy: incremental where windows overlap and the query allows it."""
     if definition.query.dominance is not None and (definition.window.overlap or definition.emit.looks_back):
         return CriticalSlide.name
+    if definition.query.keeps_records:  # there is nothing to combine once for several windows
+        return RecomputeSlide.name
     many_panes = definition.window.panes_per_window >= FEW_PANES
     return TilesSlide.name if many_panes and not _must_repeat(definition) else RecomputeSlide.name
 
@@ -29,7 +31,8 @@ def _must_repeat(definition: Definition) -> bool:
 
     Tiles do not promise that for sums of doubles: which panes are added up first depends on the panes there are.
     """
-    return definition.emit.looks_back > 0 and not definition.query.selective
+    exact = definition.query.selective or definition.query.keeps_records
+    return definition.emit.looks_back > 0 and not exact
 
 
 def check_slide(definition: Definition) -> None:

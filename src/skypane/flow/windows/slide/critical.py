@@ -48,6 +48,16 @@ class CriticalSlide(Slide):
         """With skylines, which are what the ranges are about; top-delta ranks and cuts them window by window."""
         return self._definition.query.answer_is_partial
 
+    @property
+    def answers_apart(self) -> bool:
+        """Where answers are ranked, which is work; a skyline is read off the ranges."""
+        return not self._definition.query.answer_is_partial
+
+    @property
+    def needs_all_panes(self) -> bool:
+        """Who dominates a record may be in any pane."""
+        return True
+
     def warm_up(self) -> None:
         """Compile the joins."""
         warm_sliding()
@@ -141,8 +151,9 @@ class CriticalSlide(Slide):
         rows, window_id, windows = members_of(span, entered, last, key_codes(table, self._definition.keys))
         for run in cut(windows, np.ones(len(rows), dtype=np.int64)):
             own, groups = part_of(windows, run)
-            answer = self._definition.query.lower(take_rows(table, rows[own]), groups)
-            yield Fired(window_id[own][groups.offsets[:-1]], answer)
+            window_ids, first = window_id[own][groups.offsets[:-1]], rows[own][groups.offsets[:-1]]
+            whole = Grouped(take_rows(table, rows[own]), groups)
+            yield Fired(window_ids, self._lowered(whole, table, first, window_ids))
 
     def _changes(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record at most twice: +1 in the first window that it is in, -1 in the first after the last."""

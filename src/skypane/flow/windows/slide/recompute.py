@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from skypane.flow.windows.slide.base import Fired, Slide, cut, members_of, part_of
-from skypane.model.columns import PANE
-from skypane.model.groups import Groups
+from skypane.model.columns import GROUP, PANE
+from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.base import Grouped
-from skypane.queries.reduce import combine, with_frame
+from skypane.queries.reduce import combine
 from skypane.tables.grouping import Order, key_codes
 from skypane.tables.ranges import ranges
 from skypane.tables.take import take_rows
@@ -21,6 +21,11 @@ class RecomputeSlide(Slide):
     """The cost of a window grows with the number of its panes."""
 
     name = "recompute"
+
+    def visits(self, windows: int) -> int:
+        """Once for each window that has it."""
+        wide, apart = self._definition.window.shape
+        return min(windows, -(-wide // apart))
 
     def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
         """Gather the rows of all panes of each window."""
@@ -32,24 +37,21 @@ class RecomputeSlide(Slide):
         lead_rows, sizes = panes.groups.offsets[:-1][sizes > 0], sizes[sizes > 0]
         leads = take_rows(panes.table.select(list(self._definition.frame)), lead_rows)
         pane = leads.column(PANE).to_numpy()
-        key = key_codes(leads, self._definition.keys)
+        key = key_codes(leads, [GROUP, *self._definition.keys])
         member, window_id, windows = members_of(span, window.first_window(pane), window.last_window(pane), key)
         member_rows = sizes[member]
         for run in cut(windows, member_rows):
             own, members = part_of(windows, run)
             rows = ranges(lead_rows[member[own]], member_rows[own])
             groups = Groups(Groups.from_sizes(member_rows[own]).offsets[members.offsets])
-            answer = self._answer(panes.table, Order(rows, groups), members)
-            yield Fired(window_id[own][members.offsets[:-1]], answer)
+            window_ids = window_id[own][members.offsets[:-1]]
+            yield Fired(window_ids, self._answer(panes.table, Order(rows, groups), members, window_ids))
 
-    def _answer(self, table: pa.Table, order: Order, members: Groups) -> Grouped:
+    def _answer(self, table: pa.Table, order: Order, members: Groups, window_ids: Int64Array) -> Grouped:
         """Combine the panes of each window and lower the result."""
         query = self._definition.query
         if (members.sizes == 1).all():
             whole = Grouped(take_rows(table, order.rows), order.groups)
         else:
             whole = combine(query, table, order, self._definition.frame)
-        answer = query.lower(whole.table, whole.groups)
-        if query.selective:
-            return answer
-        return with_frame(answer, take_rows(table.select(list(self._definition.keys)), order.first_rows()))
+        return self._lowered(whole, table, order.first_rows(), window_ids)

@@ -27,6 +27,10 @@ class TilesSlide(RecomputeSlide):
 
     name = "tiles"
 
+    def visits(self, windows: int) -> int:
+        """Building the tree costs about as much again as its leaves."""
+        return min(2, windows)
+
     def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:
         sizes = panes.groups.sizes
         leaves = Grouped(panes.table, Groups(np.append(panes.groups.offsets[:-1][sizes > 0], panes.groups.rows)))
@@ -35,7 +39,8 @@ class TilesSlide(RecomputeSlide):
             return
         tree = TileTree(self._definition.query, leaves, self._definition.frame, int((end - first).max()))
         for run, order, members in tree.cover(first, end):
-            yield Fired(window_id[run.start : run.stop], self._answer(tree.table, order, members))
+            window_ids = window_id[run.start : run.stop]
+            yield Fired(window_ids, self._answer(tree.table, order, members, window_ids))
 
     def _leaf_ranges(self, leaves: Grouped, span: Span) -> tuple[Int64Array, Int64Array, Int64Array]:
         """For every window to fire that has panes: its first leaf, the one after its last, and its number.

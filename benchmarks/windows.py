@@ -1,0 +1,139 @@
+"""Windows: aggregates over windows of ten minutes every minute for many keys, against Spark's own ``F.window``."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from rich.table import Table
+
+import skypane as sp
+
+RECORDS, KEYS = 200_000, 100_000
+WINDOW, SLIDE, DELAY = "10 minutes", "1 minute", "5 seconds"
+START_US, MINUTE_US = 1_700_000_000_000_000, 60_000_000
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
+    """Seconds for 200,000 records of 100,000 keys, both from the same files to Parquet; the answers must be equal."""
+    # All panes of a window must be there before a batch is measured.
+    batches, minutes, warm = (4, 4, 2) if quick else (14, 1, 11)
+    folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
+    try:
+        write_records(folder / "in", batches, minutes)
+        ours, theirs = (run_to_the_end(spark, start, folder, batches)[warm:] for start in (skypane_query, spark_query))
+        windows = compare(folder / "ours", folder / "theirs")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {
+        "records_per_batch": RECORDS,
+        "keys": KEYS,
+        "minutes_per_batch": minutes,
+        "windows_compared": windows,
+        "seconds": statistics.median(ours),
+        "spark_seconds": statistics.median(theirs),
+        "all_seconds": {"skypane": ours, "spark": theirs},
+        "times_faster": statistics.median(theirs) / statistics.median(ours),
+    }
+
+
+def write_records(folder: Path, batches: int, minutes: int) -> None:
+    """One file a batch: so many minutes of records of random keys, a few seconds out of order."""
+    folder.mkdir()
+    rng, span_us = np.random.default_rng(5), minutes * MINUTE_US
+    for batch in range(batches):
+        happened = START_US + batch * span_us + np.sort(rng.integers(0, span_us, RECORDS))
+        columns = {
+            "ts": pa.array(
+                happened[np.argsort(happened + rng.integers(0, 4_000_000, RECORDS))], pa.timestamp("us", "UTC")
+            ),
+            "key": rng.integers(0, KEYS, RECORDS),
+            "price": rng.random(RECORDS),
+        }
+        pq.write_table(pa.table(columns), folder / f"{batch:03d}.parquet")
+
+
+def records(spark: SparkSession, folder: Path) -> DataFrame:
+    """The files as a stream, one a batch."""
+    reader = spark.readStream.schema("ts timestamp, key bigint, price double").option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder))
+
+
+def skypane_query(df: DataFrame, folder: Path) -> Any:
+    """Ours."""
+    asked = sp.stream(df, time="ts", key="key").window(WINDOW, slide=SLIDE).aggregate(n="count", hi="max(price)")
+    return asked.lateness(sp.FixedDelay(DELAY)).start(
+        checkpoint=folder / "checkpoint-ours", sink=sp.ParquetSink(folder / "ours"), available_now=True
+    )
+
+
+def spark_query(df: DataFrame, folder: Path) -> Any:
+    """Spark's own: the same windows, the same patience, to Parquet exactly once."""
+    # State in RocksDB, which Spark's guide recommends for many keys.
+    df.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
+    windowed = df.withWatermark("ts", DELAY).groupBy("key", F.window("ts", WINDOW, SLIDE))
+    writer = windowed.agg(F.count("*").alias("n"), F.max("price").alias("hi")).writeStream.format("parquet")
+    options = {"path": str(folder / "theirs"), "checkpointLocation": str(folder / "checkpoint-theirs")}
+    return writer.options(**options).outputMode("append").trigger(availableNow=True).start()
+
+
+def run_to_the_end(
+    spark: SparkSession, start: Callable[[DataFrame, Path], Any], folder: Path, batches: int
+) -> list[float]:
+    """Seconds of each batch, by Spark's own count of a trigger's time."""
+    start(records(spark, folder / "in"), folder)
+    (query,) = spark.streams.active
+    query.awaitTermination()
+    progress = [one for one in query.recentProgress if one["numInputRows"]]
+    if len(progress) != batches:
+        raise RuntimeError(f"{len(progress)} batches of {batches}")
+    return [one["durationMs"]["triggerExecution"] / 1e3 for one in progress]
+
+
+def compare(ours: Path, theirs: Path) -> int:
+    """How many windows both have answered; an error if an answer differs."""
+    mine, its = answers(ours), answers(theirs)
+    both = np.intersect1d(np.unique(mine["start"].to_numpy()), np.unique(its["start"].to_numpy()))
+    first, second = (of_windows(table, both) for table in (mine, its))
+    if not len(both) or not first.equals(second):
+        raise RuntimeError("the answers are not equal")
+    return len(both)
+
+
+def answers(folder: Path) -> pa.Table:
+    """The rows of a sink: key, start of the window, count and maximum."""
+    table = pads.dataset(folder, format="parquet", exclude_invalid_files=True, ignore_prefixes=["_", "."]).to_table()
+    # Spark writes times of nanoseconds.
+    start = pc.struct_field(table["window"], "start").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return pa.table({"key": table["key"], "start": start, "n": table["n"], "hi": table["hi"]})
+
+
+def of_windows(table: pa.Table, starts: np.ndarray[Any, Any]) -> pa.Table:
+    """The rows of some windows, in one order."""
+    chosen = table.filter(pc.is_in(table["start"], pa.array(starts)))
+    return chosen.sort_by([("start", "ascending"), ("key", "ascending")]).combine_chunks()
+
+
+def tables(found: dict[str, Any]) -> list[Table]:
+    """Both side by side."""
+    shown = Table(
+        title=f"Windows of {WINDOW} every {SLIDE}, {found['keys']:,} keys, count and max: seconds for "
+        f"{found['records_per_batch']:,} records ({found['windows_compared']} windows compared, all equal)",
+        title_justify="left",
+    )
+    for column in ("skypane", "F.window with RocksDB", "ratio"):
+        shown.add_column(column, justify="right")
+    shown.add_row(f"{found['seconds']:.2f} s", f"{found['spark_seconds']:.2f} s", f"{found['times_faster']:.1f} x")
+    return [shown]

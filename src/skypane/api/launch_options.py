@@ -1,0 +1,29 @@
+"""What a launch is told: the options of ``start()`` with everything that they stand for."""
+
+from __future__ import annotations
+
+from skypane.api.run_options import RunOptions
+from skypane.lateness.punctuator import Punctuator
+from skypane.model.durations import parse_duration_us
+from skypane.spark.options import LaunchOptions
+from skypane.spark.settings import Settings
+from skypane.spark.sinks.custom import as_sink
+
+
+def launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings) -> LaunchOptions:
+    """Sinks as objects, durations as numbers."""
+    idle_us = None if run.idle_timeout is None else parse_duration_us(run.idle_timeout, "idle_timeout")
+    return LaunchOptions(
+        checkpoint=run.checkpoint,
+        sink=as_sink(run.sink, "sink"),
+        late=None if run.late is None else as_sink(run.late, "late"),
+        quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
+        failed=None if run.failed is None else as_sink(run.failed, "failed"),
+        trigger=None if run.available_now else run.trigger,
+        ending=run.ending,
+        idle_timeout_us=idle_us,
+        punctuator=punctuator,
+        settings=settings,
+        name=run.name,
+        accept_changed_code=run.accept_changed_code,
+    )

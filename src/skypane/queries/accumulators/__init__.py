@@ -1,0 +1,1 @@
+"""Accumulators: one aggregate function each, as parts that merge in any order to the same result."""

@@ -1,0 +1,31 @@
+"""Loading: what ``module:name`` names, from the folder one is in or from what is installed."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from skypane.model.errors import OptionError
+
+
+def load(name: str) -> tuple[ModuleType, Any]:
+    """The module, and what is called so in it."""
+    module_name, colon, path = name.partition(":")
+    if not colon or not module_name or not path:
+        raise OptionError(f"function={name!r} must be written module:name, e.g. spreads:spread for spreads.py.")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = import_module(module_name)
+    except ImportError as error:
+        raise OptionError(f"function={name!r}: the module cannot be imported: {error}.") from error
+    found: Any = module
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise OptionError(f"function={name!r}: {module_name} has no {part!r}.")
+        found = getattr(found, part)
+    return module, found

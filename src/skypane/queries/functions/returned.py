@@ -1,0 +1,103 @@
+"""Returned: what a function of the user's returns as rows of the schema that was promised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.model.columns import CHANGE, PREFIX, REVISION, WINDOW
+from skypane.model.errors import OptionError
+
+_COLUMNS = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
+_TAKEN = (WINDOW, REVISION, CHANGE)
+
+
+class ReturnedWrongError(TypeError):
+    """A function returned what it was not to; the caller adds which one."""
+
+
+def check_promised(schema: pa.Schema, what: str) -> None:
+    """Refuse names that a result cannot have."""
+    if not len(schema):
+        raise OptionError(f"{what} has no columns: name at least one, such as 'median double'.")
+    seen: set[str] = set()
+    for name in schema.names:
+        if name.lower() in _TAKEN or name.lower().startswith(PREFIX) or name.lower() in seen:
+            why = "is there twice" if name.lower() in seen else "is a name that the result has already"
+            raise OptionError(f"{what}: {name!r} {why}. Choose another.")
+        seen.add(name.lower())
+
+
+def as_rows(value: Any, schema: pa.Schema) -> pa.Table:
+    """Rows of the schema, or :class:`ReturnedWrongError` that names the column and the type it was to have."""
+    if isinstance(value, pa.RecordBatch):
+        value = pa.Table.from_batches([value])
+    if isinstance(value, Mapping):
+        return _from_columns(value, schema)
+    if isinstance(value, pa.Table):
+        _check_names(value.column_names, schema)
+        return pa.table([_cast(value.column(f.name), f) for f in schema], schema=schema)
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):  # a DataFrame of pandas or polars
+        return _from_columns({name: value[name] for name in value.columns}, schema)
+    if isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value):
+        for row in value:
+            _check_names(list(row), schema)
+        return pa.table([_array([row[f.name] for row in value], f) for f in schema], schema=schema)
+    raise ReturnedWrongError(
+        f"returned {'None' if value is None else f'a {type(value).__name__}'}; return a table, a DataFrame, a dict of "
+        "columns, or a list of dicts, one for each row; an empty list for no rows"
+    )
+
+
+def _from_columns(columns: Mapping[Any, Any], schema: pa.Schema) -> pa.Table:
+    """A dict of columns; one of plain values is a single row."""
+    _check_names(list(columns), schema)
+    if not any(isinstance(value, _COLUMNS) or hasattr(value, "to_numpy") for value in columns.values()):
+        columns = {name: [value] for name, value in columns.items()}
+    arrays = [_array(columns[field.name], field) for field in schema]
+    lengths = {field.name: len(array) for field, array in zip(schema, arrays, strict=True)}
+    if len(set(lengths.values())) > 1:
+        raise ReturnedWrongError(f"returned columns of different lengths: {lengths}")
+    return pa.table(arrays, schema=schema)
+
+
+def _check_names(names: Sequence[Any], schema: pa.Schema) -> None:
+    for field in schema:
+        if field.name not in names:
+            raise ReturnedWrongError(f"returned no column {field.name!r}, which is to be {field.type}")
+    for name in names:
+        if name not in schema.names:
+            raise ReturnedWrongError(f"returned a column {name!r}; the schema has {', '.join(schema.names)} only")
+
+
+def _array(values: Any, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    if hasattr(values, "to_arrow"):  # polars
+        values = values.to_arrow()
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufbM":
+        values = pa.array(values)
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return _cast(values, field)
+    try:
+        return pa.array(values, field.type, from_pandas=hasattr(values, "to_numpy"))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise _wrong(field, error) from error
+
+
+def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    try:
+        return values if values.type == field.type else values.cast(field.type)
+    except pa.ArrowException as error:
+        raise ReturnedWrongError(
+            f"returned column {field.name!r} as {values.type}; it is to be {field.type} ({_line(error)})"
+        ) from error
+
+
+def _wrong(field: pa.Field, error: Exception) -> ReturnedWrongError:
+    return ReturnedWrongError(f"returned a column {field.name!r} that is not {field.type} ({_line(error)})")
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())

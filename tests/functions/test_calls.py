@@ -1,0 +1,234 @@
+"""How functions of users are looked at, called, told from changed ones, and what becomes of what they return."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import skypane as sp
+from skypane.flow.definition import Definition
+from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.policies.fixed_delay import FixedDelay
+from skypane.local.engine import Engine
+from skypane.model.ddl import as_schema
+from skypane.model.errors import FunctionError, OptionError
+from skypane.model.windows import WindowSpec
+from skypane.queries.apply import Apply
+from skypane.queries.fold import Fold
+from skypane.queries.folded import fold_query
+from skypane.queries.functions.calls import Call
+from skypane.queries.functions.fingerprint import fingerprint
+
+RECORDS = pa.table(
+    {"ts": pa.array([1_000, 2_000], pa.timestamp("us", "UTC")), "city": ["ulm", "ulm"], "n": [2, 1]},
+)
+
+
+def answer(function: Any, schema: Any, **options: Any) -> list[dict[str, Any]]:
+    query = fold_query(function) if isinstance(function, Fold) else Apply.of(function, as_schema(schema, "schema"))
+    definition = Definition(query, WindowSpec(10_000, 10_000), "ts", ("city",), **options)
+    engine = Engine(definition, FixedDelay("0 seconds"), FutureGuard(None))
+    state, _ = engine.step(engine.start(), [RECORDS])
+    _, output = engine.flush(state)
+    rows = [row for table in (*output.answers, *output.failed) for row in table.to_pylist()]
+    return [{name: value for name, value in row.items() if name not in {"city", "window"}} for row in rows]
+
+
+class Scaled:
+    """An object that can be called."""
+
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+    def __call__(self, records: dict[str, Any]) -> dict[str, Any]:
+        return {"x": records["n"] * self.by}
+
+
+def with_default(records: pa.Table, by: int = 10) -> list[dict[str, Any]]:
+    return [{"x": n * by} for n in records.column("n").to_pylist()]
+
+
+def test_what_a_function_may_want_and_return() -> None:
+    wanted = [{"x": 20}, {"x": 10}]
+    for function in (
+        with_default,
+        Scaled(10),
+        partial(with_default, by=10),
+        lambda table: pa.table({"x": [20, 10]}),
+        lambda table: pa.record_batch({"x": pa.array([20, 10], pa.int32())}),
+        lambda key, table: {"x": np.array([20, 10], dtype=np.int16)},
+        lambda key, window, table: pd.DataFrame({"x": [20, 10]}),
+        lambda table: pl.DataFrame({"x": [20, 10]}),
+    ):
+        assert answer(function, "x long") == wanted
+    assert answer(lambda table: {"x": 1.5, "y": None, "z": np.float32(2)}, "x double, y string, z float") == [
+        {"x": 1.5, "y": None, "z": 2.0}
+    ]
+    assert answer(lambda table: [], "x long") == []
+    seen: list[Any] = []
+
+    def note(key: tuple[str], window: sp.Window, records: pd.DataFrame) -> list[Any]:
+        seen.append((key, window.start, window.end, list(records["n"]), records["ts"].is_monotonic_increasing))
+        return []
+
+    answer(note, "x long")
+    assert [(s[0], s[1].isoformat(), s[3], s[4]) for s in seen] == [
+        (("ulm",), "1970-01-01T00:00:00+00:00", [2, 1], True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "schema", "said"),
+    [
+        (lambda t: None, "x long", "returned None; return a table"),
+        (lambda t: 5, "x long", "returned a int; return a table"),
+        (lambda t: {"y": 1}, "x long", "returned no column 'x', which is to be int64"),
+        (lambda t: {"x": 1, "y": 1}, "x long", "returned a column 'y'; the schema has x only"),
+        (lambda t: {"x": "a"}, "x long", r"returned a column 'x' that is not int64 \("),
+        (lambda t: {"x": np.array([1.5])}, "x long", r"returned column 'x' as double; it is to be int64 \("),
+        (lambda t: pa.table({"x": ["a"]}), "x double", r"returned column 'x' as string; it is to be double \("),
+        (
+            lambda t: {"x": [1], "y": [1, 2]},
+            "x long, y long",
+            r"returned columns of different lengths: \{'x': 1, 'y': 2\}",
+        ),
+        (lambda t: 1 / 0, "x long", r"raised ZeroDivisionError: division by zero \(line \d+: .*1 / 0"),
+    ],
+)
+def test_errors_name_function_column_type_key_and_window(function: Any, schema: str, said: str) -> None:
+    where = r".*, for city='ulm', window \[1970-01-01T00:00:00, 1970-01-01T00:00:00.010000\)\. Nothing of this step"
+    with pytest.raises(FunctionError, match=rf"The function tests\.functions\.test_calls:<lambda> {said}{where}"):
+        answer(function, schema)
+    ((row,)) = answer(function, schema, sets_aside=True)
+    assert row["function"] == "tests.functions.test_calls:<lambda>"
+    assert row["records"] == 2
+
+
+def fails(*_: Any) -> Any:
+    raise KeyError("gone")
+
+
+@pytest.mark.parametrize("combine", [(), "commutative"])
+@pytest.mark.parametrize("part", ["update", "merge", "finish", "text", "field"])
+def test_a_fold_that_fails_says_which_part(part: str, combine: Any) -> None:
+    parts: dict[str, Any] = {
+        "update": lambda state, records: {"n": "a" if part == "text" else 1, **({"m": 1} if part == "field" else {})},
+        "merge": lambda left, right: left,
+        "finish": lambda state: state,
+    }
+    role = part if part in parts else "update"
+    if part in parts:
+        parts[part] = (lambda state: fails()) if part == "finish" else (lambda left, right: fails())
+    fold = Fold({"n": 0}, **parts, schema="n long", combine=combine)
+    if part == "merge":  # one pane has nothing to merge
+        assert answer(fold, None) == [{"n": 1}]
+        return
+    said = {"text": "state field 'n' that is not int64", "field": r"a state with the fields \['n', 'm'\]"}
+    with pytest.raises(FunctionError, match=rf"{said.get(part, 'KeyError')}.*for city='ulm', window \[1970"):
+        answer(fold, None)
+    ((row,)) = answer(fold, None, sets_aside=True)
+    assert row["records"] == 2
+    assert row["function"] == Call.of(getattr(fold, role), role, fewest=1, takes_records=False).name
+
+
+def test_a_merge_that_fails_in_a_window_of_two_panes() -> None:
+    fold = Fold({"n": 0}, lambda state, records: {"n": 1}, lambda left, right: fails(), combine="commutative")
+    for aside in (False, True):
+        definition = Definition(fold_query(fold), WindowSpec(2_000, 1_000), "ts", sets_aside=aside)
+        engine = Engine(definition, FixedDelay("0 seconds"), FutureGuard(None))
+        state, first = engine.step(engine.start(), [RECORDS])
+        if aside:
+            _, output = engine.flush(state)
+            rows = [row for step in (first, output) for table in step.failed for row in table.to_pylist()]
+            assert [(row["window"]["start"].microsecond, row["records"]) for row in rows] == [(1_000, 2)]
+        else:
+            with pytest.raises(FunctionError, match=r"KeyError: 'gone'.* for no key, window"):
+                engine.flush(state)
+
+
+def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "LIMIT = 3\n\ndef helper(x):\n    return x + LIMIT\n\ndef f(records, by=2):\n    return helper(by)\n"
+
+    def of(source: str) -> str:
+        (tmp_path / "written.py").write_text(source)
+        importlib.invalidate_caches()
+        sys.modules.pop("written", None)
+        sys.dont_write_bytecode = True
+        import linecache  # noqa: PLC0415
+
+        linecache.clearcache()
+        return fingerprint(importlib.import_module("written").f)
+
+    known = of(text)
+    assert known.startswith("written:f#")
+    assert of(text.replace("return x + LIMIT", "# more\n    return (x + LIMIT)")) == known, "comments and layout"
+    for old, new in (
+        ("LIMIT = 3", "LIMIT = 4"),
+        ("x + LIMIT", "x - LIMIT"),
+        ("by=2", "by=3"),
+        ("helper(by)", "helper(1)"),
+    ):
+        assert of(text.replace(old, new)) != known, (old, new)
+
+
+def test_fingerprints_of_closures_partials_objects_and_lambdas() -> None:
+    def closure(by: object) -> Any:
+        return lambda records: by
+
+    assert fingerprint(closure(1)) == fingerprint(closure(1))
+    pairs = [
+        (closure(1), closure(2)),
+        (closure(np.arange(2)), closure(np.arange(3))),
+        (partial(with_default, by=1), partial(with_default, by=2)),
+        (Scaled(1), Scaled(2)),
+        (lambda records: 1, lambda records: 2),
+        (eval("lambda r: 1"), eval("lambda r: r")),
+    ]
+    for one, other in pairs:
+        assert fingerprint(one) != fingerprint(other)
+
+
+def test_the_state_is_declared_where_init_does_not_show_it() -> None:
+    with pytest.raises(OptionError, match="init: 'best' is None, which does not show its type"):
+        Fold({"best": None}, lambda state, records: state)
+    fold = Fold({"best": None}, lambda state, records: {"best": Decimal("1.50")}, state="best decimal(5, 2)")
+    assert answer(fold, None) == [{"best": Decimal("1.50")}]
+    with pytest.raises(OptionError, match="state= has the fields"):
+        Fold({"best": None}, lambda state, records: state, state="worst int")
+    with pytest.raises(OptionError, match="combine='fast' is unknown"):
+        Fold({"n": 0}, lambda s, r: s, lambda a, b: a, combine="fast")
+    with pytest.raises(OptionError, match="is about merge=, which is missing"):
+        Fold({"n": 0}, lambda s, r: s, combine="commutative")
+
+
+class Largest:
+    """A class with the parts of a fold."""
+
+    state = "n long"
+    combine = "commutative"
+
+    def init(self) -> dict[str, Any]:
+        return {"n": None}
+
+    def update(self, state: dict[str, Any], records: dict[str, Any]) -> dict[str, Any]:
+        return {"n": max([n for n in (state["n"], *records["n"].tolist()) if n is not None])}
+
+    def merge(self, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+        return {"n": max(left["n"], right["n"])}
+
+
+def test_a_class_may_be_a_fold() -> None:
+    assert answer(Fold.of(Largest), None) == [{"n": 2}]
+    with pytest.raises(OptionError, match="is no fold: it has no init"):
+        Fold.of(Scaled(1))
