@@ -20,6 +20,7 @@ import skypane as sp  # noqa: E402
 from benchmarks import (  # noqa: E402
     kernels,
     lateness,
+    live,
     memory,
     one_key,
     overlap,
@@ -46,6 +47,7 @@ ON_SPARK: dict[str, ModuleType] = {
     "windows": windows,
     "strategies": strategies,
     "sustainable": sustainable,
+    "live": live,
     "memory": memory,
 }
 """The same with ``run(spark, quick)``."""

@@ -228,7 +228,7 @@ def test_what_is_missing_is_said_with_both_ways_to_give_it(missing: Any) -> None
 @pytest.mark.parametrize(
     ("windows", "options", "words"),
     [
-        ("", [], "window of the query is missing: give --window DURATION, or --window-rows NUMBER"),
+        ("", [], "window of the query is missing: give --window DURATION, --window-rows NUMBER"),
         ("window = '1 s'\nwindow_rows = 5", [], "window of the query is there twice"),
         ("window = '1 s'\nslide_rows = 5", [], "window does not take slide_rows; it takes slide"),
         ("window_rows = 5\nslide = '1 s'", [], "window_rows does not take slide; it takes slide_rows, ttl"),

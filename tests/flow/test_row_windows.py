@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
 from skypane.flow.windows.emit.changes import Changes
-from skypane.flow.windows.slide import critical
+from skypane.kernels import sliding
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.kslack import KSlack
@@ -137,7 +137,7 @@ def expected(definition: Definition, rows: Sequence[dict[str, Any]], outputs: Se
     definition=definitions,
     policy=policies,
     degree=st.sampled_from([1, 2, 4]),
-    big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
+    big_key_rows=st.sampled_from([2, sliding.BIG_KEY_ROWS]),
     cuts=cuts,
     seed=st.integers(0, 1000),
 )
@@ -150,7 +150,7 @@ def test_answers_equal_the_oracle_over_accepted_records(
     cuts: list[int],
     seed: int,
 ) -> None:
-    critical.BIG_KEY_ROWS = big_key_rows
+    sliding.BIG_KEY_ROWS = big_key_rows
     engine, rng = Engine(definition, policy, FutureGuard(3_600_000_000)), random.Random(seed)
     state, outputs = engine.start(), []
     for batch in batches_of(rows, cuts):

@@ -81,19 +81,22 @@ def _query(spec: Spec) -> ContinuousQuery:
 
 
 def _windowed(asked: Mapping[str, Any], stream: Stream) -> Windowed:
-    """Windows of time, or of records."""
+    """Windows of time, or of records, or every instant."""
     chosen = [name for name in WINDOW_KINDS if name in asked]
     if len(chosen) != 1:
         what = "is missing" if not chosen else "is there twice"
         raise OptionError(
-            f"window of the query {what}: give --window DURATION, or --window-rows NUMBER for windows of so many "
-            "records; or window = ... or window_rows = ... in [query] of the file."
+            f"window of the query {what}: give --window DURATION, --window-rows NUMBER for windows of so many records, "
+            "or --live DURATION for the answer at every instant; or window, window_rows or live in [query] of the file."
         )
     for other in sorted({name for kind, names in WINDOW_KINDS.items() for name in names if kind not in chosen}):
         if other in asked:
-            raise OptionError(f"{chosen[0]} does not take {other}; it takes {', '.join(WINDOW_KINDS[chosen[0]])}.")
+            taken = ", ".join(WINDOW_KINDS[chosen[0]]) or "nothing else"
+            raise OptionError(f"{chosen[0]} does not take {other}; it takes {taken}.")
     if "window" in asked:
         return stream.window(asked["window"], slide=asked.get("slide"))
+    if "live" in asked:
+        return stream.live(asked["live"])
     return stream.window_rows(asked["window_rows"], slide=asked.get("slide_rows"), ttl=asked.get("ttl"))
 
 

@@ -54,7 +54,8 @@ class Definition:
     @property
     def added_columns(self) -> tuple[str, ...]:
         """The columns that the result has beside keys and answers."""
-        return (WINDOW, *((REVISION,) if self.allowed_lateness_us else ()), *self.emit.columns())
+        window = () if self.emit.instants else (WINDOW,)
+        return (*window, *((REVISION,) if self.allowed_lateness_us else ()), *self.emit.columns())
 
     @property
     def judges_late(self) -> bool:
@@ -115,7 +116,7 @@ class Definition:
             "window": dict(self.window.describe()),
             "time": self.time,
             "keys": list(self.keys),
-            "emit": self.emit.name,
+            "emit": self.emit.variant,
             "slide": self.sliding,
             "allowed_lateness_us": self.allowed_lateness_us,
             "processing": self.processing,

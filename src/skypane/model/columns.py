@@ -31,6 +31,21 @@ WINDOW: Final = "window"
 CHANGE: Final = "change"
 """The result column of ``emit="changes"``: +1 for a record that enters the answer, -1 for one that leaves it."""
 
+AT: Final = "at"
+"""The result column of ``emit="updates"``: the instant."""
+
+CAUSE: Final = "cause"
+"""The result column of ``emit="updates"``: why the record enters or leaves."""
+
+EXPIRES: Final = "expires"
+"""The result column of ``emit="updates"``: when the record stops to be live."""
+
+VALID_FROM: Final = "valid_from"
+"""The result column of ``emit="intervals"``: the first instant at which the record was in the answer."""
+
+VALID_TO: Final = "valid_to"
+"""The result column of ``emit="intervals"``: the first instant at which it was not any more."""
+
 REVISION: Final = "revision"
 """The result column of ``lateness(allowed=...)``: 0 for a window's first answer, 1, 2, ... for corrected ones."""
 

@@ -63,6 +63,8 @@ class Panes(ABC):
 
     processing: ClassVar[str | None] = None
     """How records become answers, by name, where such windows need a way of their own."""
+    default_emit: ClassVar[str] = "full"
+    """What is sent of answers, by name, if nothing else is said."""
 
     @property
     @abstractmethod

@@ -66,6 +66,11 @@ class Processing(ABC):
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
 
+    @classmethod
+    @abstractmethod
+    def check(cls, definition: Definition) -> None:
+        """Raise :class:`~skypane.model.errors.OptionError` if the query cannot be processed like this."""
+
     @property
     @abstractmethod
     def hands_over(self) -> str:
@@ -102,9 +107,6 @@ class Processing(ABC):
     @abstractmethod
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """The schema of the answers to records of some schema."""
-
-    def check(self) -> None:  # noqa: B027 - most go with everything
-        """Raise :class:`~skypane.model.errors.OptionError` if the query cannot be processed like this."""
 
     def warm_up(self) -> None:  # noqa: B027 - there may be nothing to compile
         """Compile the kernels that it uses itself."""

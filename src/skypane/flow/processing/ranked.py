@@ -16,6 +16,7 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.late.judge import judged
 from skypane.flow.processing.base import Processing, WindowInputs
+from skypane.flow.processing.out_of_order import OutOfOrder
 from skypane.flow.reports import WindowReport
 from skypane.flow.windows.counters import count_records
 from skypane.flow.windows.row_worker import RowWorker
@@ -37,9 +38,11 @@ class Ranked(Processing):
         assert definition.window.rows is not None
         self._window = definition.window.rows
 
-    def check(self) -> None:
-        """A record that comes late would shift all that came after it."""
-        if self._definition.allowed_lateness_us:
+    @classmethod
+    def check(cls, definition: Definition) -> None:
+        """A record that comes late would shift all that came after it; and windows are not told by the instant."""
+        OutOfOrder.check(definition)
+        if definition.allowed_lateness_us:
             raise OptionError(
                 "lateness(allowed=...) does not go with window_rows: a late record would shift the ranks of all "
                 "records after it, and so change every window since. Give records more time to come instead, e.g. "

@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.windows.slide.base import Fired, Slide, border_at, came_and_went, cut, members_of, part_of, span_at
-from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one, warm_sliding
+from skypane.kernels.sliding import STILL_ALIVE, slide_keys, warm_sliding
 from skypane.model.columns import PANE, PREFIX
-from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
+from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.model.panes import NO_PANE, Border, Panes, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes, sort_by
@@ -35,8 +35,6 @@ CRITICAL = f"{PREFIX}critical"
 DIED = f"{PREFIX}died"
 NOT_JOINED = np.iinfo(np.int64).min
 """Instead of a critical pane: the row has not been compared with other panes yet."""
-BIG_KEY_ROWS = 4_096
-"""Keys with more rows are joined by index, the others all at once with plain loops."""
 
 
 class CriticalSlide(Slide):
@@ -132,14 +130,10 @@ class CriticalSlide(Slide):
         borders = np.flatnonzero(np.diff(codes[rows])) + 1
         groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
         values = query.matrix(take_rows(table.select(list(query.inputs())), rows))
-        own = _Rows(values, pane[rows], fresh[rows], critical[rows], died[rows])
-        big = groups.sizes > BIG_KEY_ROWS
-        for index in np.flatnonzero(big):
-            key = slice(int(groups.offsets[index]), int(groups.offsets[index + 1]))
-            own.join_big(key, self._definition.window.shape, self._threads)
-        if not big.all():
-            own.join_small(groups, ~big)
-        critical[rows], died[rows] = own.critical, own.died
+        nearest, killed = critical[rows], died[rows]
+        shape = self._definition.window.shape
+        slide_keys(values, pane[rows], fresh[rows], groups.offsets, nearest, killed, shape, self._threads)
+        critical[rows], died[rows] = nearest, killed
 
     def _state(self, table: pa.Table, critical: Int64Array, died: Int64Array, keep: BoolArray) -> pa.Table | None:
         if not keep.any():
@@ -187,28 +181,3 @@ def window_range(
     entered = np.maximum(window.first_window(pane), np.floor_divide(critical, step) + 1)
     left = np.minimum(window.last_window(pane), np.floor_divide(died - width, step))
     return entered, left
-
-
-class _Rows:
-    """The sealed rows of all keys, each key's rows in the order of their panes."""
-
-    def __init__(
-        self,
-        values: Float64Array,
-        pane: Int64Array,
-        fresh: BoolArray,
-        critical: Int64Array,
-        died: Int64Array,
-    ) -> None:
-        self.values, self.pane, self.fresh = values, pane, fresh
-        self.critical, self.died = critical, died
-
-    def join_big(self, key: slice, shape: tuple[int, int], threads: int) -> None:
-        """One key with many rows: by index."""
-        bounds = (self.critical[key], self.died[key])
-        slide_one(self.values[key], self.pane[key], self.fresh[key], *bounds, shape, threads)
-
-    def join_small(self, groups: Groups, wanted: BoolArray) -> None:
-        """Many keys: all pairs of each key, in one call."""
-        fresh = self.fresh & np.repeat(wanted, groups.sizes)
-        slide_groups(self.values, self.pane, fresh, groups.offsets, self.critical, self.died)
