@@ -36,7 +36,7 @@ from skypane.testing.live_oracle import (
     history_of_intervals,
     instants_of,
 )
-from skypane.testing.oracle import usable
+from skypane.testing.oracle import micros, usable
 
 SCHEMA = pa.schema(
     [("ts", pa.timestamp("us", "UTC")), ("key", pa.string()), ("a", pa.float64()), ("b", pa.int64()), ("c", pa.int64())]
@@ -179,3 +179,58 @@ def test_tasks_may_leave_out_what_is_never_in_their_answers(
     mask = pa.array([rng.random() < 0.5 for _ in range(everything.num_rows)], pa.bool_())
     halves = [live.prune(part) for part in (everything.filter(mask), everything.filter(pa.compute.invert(mask)))]
     assert texts([live.prune(pa.concat_tables(halves))]) == texts([live.prune(everything)])
+
+
+NUMBERED = SCHEMA.append(pa.field("n", pa.int64()))
+
+
+def ever_in(definition: Definition, known: pa.Table) -> set[int]:
+    """The numbers of the records that are in the answer at some instant, were these all."""
+    found = set()
+    rows = prepare(definition.query, definition.keys, known).to_pylist()
+    for key in {tuple(row[name] for name in definition.keys) for row in rows}:
+        own = [row for row in rows if tuple(row[name] for name in definition.keys) == key]
+        for instant in instants_of(definition, known):
+            live = [row for row in own if 0 <= instant - micros(row["ts"]) < definition.window.reach_us]
+            found |= {row["n"] for row in definition.query.reference(live)}
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    rows=streams(),
+    query=queries,
+    life=lives,
+    keys=st.sampled_from([(), ("key",)]),
+    horizon_us=st.sampled_from([1, 9, 10**9]),
+    degree=st.sampled_from([1, 3]),
+    cuts=st.lists(st.integers(0, 40), max_size=8),
+)
+def test_harmful_are_the_late_records_that_would_ever_have_been_in_the_answer(
+    rows: list[dict[str, Any]],
+    query: Query,
+    life: tuple[int, int],
+    keys: tuple[str, ...],
+    horizon_us: int,
+    degree: int,
+    cuts: list[int],
+) -> None:
+    window = LiveSpec(*life)
+    definition = Definition(query, window, "ts", keys, emit=Updates(), harm_horizon_us=horizon_us)
+    engine = Engine(definition, FixedDelay("3 us"), FutureGuard(3_600_000_000))
+    state, accepted = engine.start(), []
+    numbered = [{**row, "n": n} for n, row in enumerate(rows)]
+    for low, high in pairwise(sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})):
+        tasks = [pa.Table.from_pylist(numbered[low:high][task::degree], NUMBERED) for task in range(degree)]
+        state, output = engine.step(state, tasks, degree)
+        late = [row for table in output.late for row in table.to_pylist()]
+        unused = {row["n"] for table in output.quarantined for row in table.to_pylist()}
+        judged_from = {r["n"]: window.sealed_before(micros(r["punctuation"]) - horizon_us) for r in late}
+        accepted += [row for row in numbered[low:high] if row["n"] not in {*judged_from, *unused}]
+        # Those that are too old to be judged are taken for none of the others.
+        old = {row["n"] for row in late if micros(row["ts"]) // window.pane_us < judged_from[row["n"]]}
+        asked = [row for row in numbered[low:high] if row["n"] in judged_from.keys() - old]
+        harmful = ever_in(definition, pa.Table.from_pylist([*accepted, *asked], NUMBERED))
+        assert {row["n"]: row["harmful"] for row in late} == {
+            n: None if n in old else n in harmful for n in judged_from
+        }
