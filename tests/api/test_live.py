@@ -12,6 +12,7 @@ from skypane.api.stream import ContinuousQuery, Stream
 from skypane.flow.windows.emit.updates import Updates
 from skypane.model.errors import OptionError
 from skypane.model.live import LiveSpec
+from skypane.spark.explain import explain
 
 STREAM = Stream(None, "ts", ("city",))  # type: ignore[arg-type]  # no records are looked at
 LIVE = STREAM.live("10 seconds")
@@ -66,3 +67,24 @@ def test_there_is_no_slide_and_no_life_of_zero() -> None:
         STREAM.live("10 seconds", slide="1 second")
     with pytest.raises(OptionError, match="live='0 s' must be longer than zero"):
         STREAM.live("0 s")
+
+
+def explained(query: ContinuousQuery, **run: Any) -> str:
+    return explain(*query.plan(RunOptions(sp.ConsoleSink(), **run), slots=2))
+
+
+def test_a_live_query_is_explained_without_windows() -> None:
+    text = explained(LIVE.skyline(minimize="price"))
+    assert "live          every instant, from the records of the last 10 s" in text
+    assert "without records the clock lets records expire" in text
+    assert "one task follows a key" in text
+    assert "windows" not in text
+    unkeyed = Stream(None, "ts", ()).live("1 second").skyline(minimize="price")  # type: ignore[arg-type]
+    assert "none (one answer)" in explained(unkeyed, available_now=True)
+    assert "every record is told to leave when it would" in explained(unkeyed, available_now=True, flush=True)
+
+
+def test_windows_of_records_are_not_closed_by_the_clock() -> None:
+    query = STREAM.window_rows(10).skyline(minimize="price")
+    assert "without records open windows are told as they are" in explained(query)
+    assert "open windows stay open" in explained(query, available_now=True, checkpoint="somewhere")

@@ -53,3 +53,26 @@ def test_held_records_and_a_long_slack_are_shown() -> None:
         console.print(ProgressPanel(query, "title", live_times=False))
     assert "10 accepted, 2 late, 0 quarantined, 3 held" in shown.get()
     assert "answers wait 9 s for late records" in shown.get()
+
+
+@dataclass
+class FarAhead:
+    """A live query at its end: its last record would leave in a year that Python does not know."""
+
+    is_working: bool = True
+
+    def metrics(self) -> Metrics:
+        known: dict[str, Any] = {f.name: None if "None" in str(f.type) else 0 for f in fields(StepMetrics)}
+        last = StepMetrics(**{**known, "last_windows": (), "punctuation_us": 2**59, "window_latency_ms": 5.0})
+        return Metrics(Ledger(10), Judgement(), 122, 1, last, (last,))
+
+
+def test_a_live_query_tells_changes_and_may_end_in_any_year() -> None:
+    query: Any = FarAhead()
+    panel = ProgressPanel(query, "title", live_times=False, told="changes told")
+    with (console := Console(width=120)).capture() as shown:
+        console.print(panel)
+    assert "122 changes told" in panel.line()
+    assert "changes  122 told " in shown.get()
+    assert "10:45:03.42" in shown.get()
+    assert "windows" not in shown.get()

@@ -78,3 +78,9 @@ def test_windows_nested_values_and_nulls() -> None:
         [pa.array([{"a": 1, "at": 5_000}], pa.struct([("a", pa.int8()), ("at", pa.timestamp("ms"))]))]
     )
     assert column_texts(odd) == ["{a: 1, at: 1970-01-01 00:00:05.000}"]
+
+
+def test_microseconds_are_shown_where_there_are_some() -> None:
+    times = pa.chunked_array([pa.array([1, None, SECOND], pa.timestamp("us", "UTC"))])
+    assert column_texts(times) == ["1970-01-01 00:00:00.000001", "null", "1970-01-01 00:00:01.000000"]
+    assert column_texts(times[1:]) == ["null", "1970-01-01 00:00:01.000"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -15,6 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from skypane.model.durations import format_duration_us
+from skypane.tables.texts import instant_text
 
 if TYPE_CHECKING:
     from skypane.spark.metrics import Metrics, StepMetrics
@@ -38,9 +38,10 @@ _SPLIT = {
 class ProgressPanel:
     """Render it again and again: each time it shows the query as it is now."""
 
-    def __init__(self, query: RunningQuery, title: str, *, live_times: bool) -> None:
+    def __init__(self, query: RunningQuery, title: str, *, live_times: bool, told: str = "windows answered") -> None:
         self._query = query
         self._title = title
+        self._told = told
         self._live_times = live_times
         self._started = time.monotonic()
         self._windows: dict[int, int] = {}
@@ -63,7 +64,7 @@ class ProgressPanel:
             return f"{running_s:4.0f} s  {self._before_the_first_step()}"
         return (
             f"{running_s:4.0f} s  {rate:,.0f} records/s, {ledger.delivered:,} so far ({ledger.late:,} late), "
-            f"{metrics.windows:,} windows answered"
+            f"{metrics.windows:,} {self._told}"
         )
 
     def _lines(self, metrics: Metrics) -> list[tuple[str, str]]:
@@ -88,9 +89,16 @@ class ProgressPanel:
             ("panes", _means(metrics.recent, _SPLIT)),
             ("punctuation", self._punctuation(last)),
             *([("warning", last.slack_warning)] if last.slack_warning else []),
-            ("windows", f"{metrics.windows:,} answered{_latency(metrics.recent)}"),
-            ("last windows", "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest[-3:]) or "-"),
+            *self._answers(metrics, newest[-3:]),
         ]
+
+    def _answers(self, metrics: Metrics, newest: Sequence[tuple[int, int]]) -> list[tuple[str, str]]:
+        """How many there were; of windows also how long they took, and the last ones."""
+        noun, verb = self._told.split()
+        if noun != "windows":
+            return [(noun, f"{metrics.windows:,} {verb}")]
+        shown = "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest)
+        return [(noun, f"{metrics.windows:,} {verb}{_latency(metrics.recent)}"), ("last windows", shown or "-")]
 
     def _before_the_first_step(self) -> str:
         return _FIRST_STEP if self._query.is_working else "waiting for the first records"
@@ -169,4 +177,5 @@ def _means(steps: tuple[StepMetrics, ...], shown: Mapping[str, str]) -> str:
 
 
 def _clock(us: int) -> str:
-    return datetime.fromtimestamp(us / 1e6, tz=timezone.utc).strftime("%H:%M:%S.%f")[:-4]
+    """The time of day, of years that Python does not know, too."""
+    return instant_text(us, None).split()[-1][:-1]

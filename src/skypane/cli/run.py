@@ -59,7 +59,7 @@ def run(
             return
         running = query.start(**vars(planned.run))
         _say(console, running.explain())
-        _watch(console, running, stopping, stop_after, quiet=_on_console(planned))
+        _watch(console, running, stopping, stop_after, planned)
 
 
 @contextmanager
@@ -74,12 +74,12 @@ def _spark(console: Console, log: Path) -> Iterator[SparkSession]:
 
 
 def _watch(
-    console: Console, query: RunningQuery, stopping: StopRequest, stop_after: float | None, *, quiet: bool
+    console: Console, query: RunningQuery, stopping: StopRequest, stop_after: float | None, planned: Planned
 ) -> None:
     """Show progress until the query ends or is to be stopped; results on the console need the place for themselves."""
     deadline = None if stop_after is None else time.monotonic() + stop_after
-    panel = ProgressPanel(query, "skypane run", live_times=False)
-    with nullcontext() if quiet else watching(console, panel):
+    panel = ProgressPanel(query, "skypane run", live_times=False, told=planned.query.spec.told)
+    with nullcontext() if _on_console(planned) else watching(console, panel):
         while query.is_active and not stopping.asked and (deadline is None or time.monotonic() < deadline):
             query.await_termination(timeout=0.25)
     if stopping.asked and query.is_active:

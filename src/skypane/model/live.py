@@ -30,6 +30,7 @@ class LiveSpec(Panes):
 
     processing = "live"
     default_emit = "updates"
+    told = "changes told"
 
     life_us: int
     grain_us: int

@@ -65,6 +65,8 @@ class Panes(ABC):
     """How records become answers, by name, where such windows need a way of their own."""
     default_emit: ClassVar[str] = "full"
     """What is sent of answers, by name, if nothing else is said."""
+    told: ClassVar[str] = "windows answered"
+    """What a query's progress is counted in."""
 
     @property
     @abstractmethod

@@ -14,24 +14,39 @@ _ENDINGS: Mapping[str | None, str] = {
     None: "open windows stay open",
     "auto": "windows that have ended by the clock are closed",
     "all": "all windows are closed",
+    "idle": "the clock closes windows",
+}
+_ENDINGS_OF_RECORDS: Mapping[str | None, str] = {
+    None: "open windows stay open",
+    "auto": "open windows stay open",
+    "all": "open windows are told as they are",
+    "idle": "open windows are told as they are",
+}
+_ENDINGS_OF_INSTANTS: Mapping[str | None, str] = {
+    None: "what is live stays so",
+    "auto": "what has expired by the clock is told",
+    "all": "every record is told to leave when it would",
+    "idle": "the clock lets records expire",
 }
 
 
 def explain(definition: Definition, options: LaunchOptions) -> str:
     """The data path of a query, in words."""
     window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
-    key = ", ".join(definition.keys) or "none (one answer per window)"
+    key = (
+        ", ".join(definition.keys) or f"none ({'one answer' if definition.emit.instants else 'one answer per window'})"
+    )
     wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
     settings = options.settings
     inline = f"{settings.inline_rows:,}"
     lines = [
         f"query         {definition.query.kind}: {definition.query.explain()}",
-        f"windows       {window}, by {definition.time}; {window.explain()}",
+        f"{'live' if definition.emit.instants else 'windows':14}{window}, by {definition.time}; {window.explain()}",
         f"key           {key}",
         f"lateness      {policy.name}: {wait}",
         f"times         {guard.describe()}",
         *_explain_lateness(definition, options),
-        f"pace          {_pace(options)}",
+        f"pace          {_pace(definition, options)}",
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
         f"window stage  up to {settings.most_window_tasks} tasks by key group; in the driver below {inline} rows",
         *_explain_cut(definition, settings),
@@ -54,19 +69,26 @@ def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
     if settings.most_window_tasks < 2 or settings.window_scheduling == "round_robin":
         return []
     if not processing_of(definition).cuts_windows:
-        return ["one key       one task answers all windows of a key"]
+        return [f"one key       one task {'follows' if definition.emit.instants else 'answers all windows of'} a key"]
     how = f"tasks share its windows ({settings.partitioning})"
     return [f"one key       {how} from {settings.cut_rows:,} rows on, counted once for each window"]
 
 
-def _pace(options: LaunchOptions) -> str:
+def _endings(definition: Definition) -> Mapping[str | None, str]:
+    if definition.emit.instants:
+        return _ENDINGS_OF_INSTANTS
+    return _ENDINGS if definition.window.rows is None else _ENDINGS_OF_RECORDS
+
+
+def _pace(definition: Definition, options: LaunchOptions) -> str:
     """When steps are taken, and what closes windows beside records."""
+    endings = _endings(definition)
     if options.trigger is None:
-        return f"what is available now, then end; {_ENDINGS[options.ending]}"
+        return f"what is available now, then end; {endings[options.ending]}"
     pace = f"a step every {options.trigger}"
     if options.idle_timeout_us is None:
         return pace
-    return f"{pace}; after {format_duration_us(options.idle_timeout_us)} without records the clock closes windows"
+    return f"{pace}; after {format_duration_us(options.idle_timeout_us)} without records {endings['idle']}"
 
 
 def _explain_lateness(definition: Definition, options: LaunchOptions) -> list[str]:

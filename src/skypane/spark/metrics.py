@@ -34,6 +34,7 @@ class StepMetrics:
     held: int
     """Records whose time is in doubt, after this step: later ones, or the clock, will tell."""
     windows: int
+    """How many (key, window) answers there were; of a live query, how many rows were told."""
     revised: int
     """How many (key, window) answers were corrected."""
     failed: int
@@ -99,6 +100,7 @@ class Metrics:
     judged: Judgement
     """Late records that were judged, and those of them that would have changed an answer."""
     windows: int
+    """Answers so far; of a live query, rows that were told."""
     steps: int
     last: StepMetrics | None
     recent: tuple[StepMetrics, ...] = field(repr=False, default=())

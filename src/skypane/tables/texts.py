@@ -22,8 +22,18 @@ _OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 def column_texts(column: pa.ChunkedArray) -> list[str]:
     """The values of a column, each as text."""
-    numbers = column.cast(_with_numbers(column.type))
-    return [value_text(value, column.type) for value in numbers.to_pylist()]
+    values, kind = column.cast(_with_numbers(column.type)).to_pylist(), column.type
+    if pa.types.is_timestamp(kind):
+        return _instant_texts(
+            [None if value is None else value * 1_000_000 // _PER_SECOND[kind.unit] for value in values], kind.tz
+        )
+    return [value_text(value, kind) for value in values]
+
+
+def _instant_texts(micros: Sequence[int | None], zone: str | None) -> list[str]:
+    """With milliseconds; with microseconds if any of them has some."""
+    fine = any(us is not None and us % 1_000 for us in micros)
+    return ["null" if us is None else instant_text(us, zone, fine=fine) for us in micros]
 
 
 def _with_numbers(kind: pa.DataType) -> pa.DataType:
@@ -76,12 +86,16 @@ def _struct_text(value: dict[str, Any], kind: pa.StructType) -> str:
     return f"{texts['start']} .. {texts['end'].rsplit(' ', 1)[-1] if short else texts['end']}"
 
 
-def instant_text(micros: int, zone: str | None) -> str:
-    """A time as a clock of the zone shows it, with milliseconds; in UTC, marked Z, if the zone is none that we know."""
+def instant_text(micros: int, zone: str | None, *, fine: bool = False) -> str:
+    """A time as a clock of the zone shows it, with milliseconds; in UTC, marked Z, if the zone is none that we know.
+
+    ``fine``: with microseconds.
+    """
     known = _zone(zone) if zone is not None else timezone.utc
     days, rest_us = divmod(micros + (0 if known is None else _offset_us(micros, known)), _DAY_US)
-    seconds, millis = divmod(rest_us // 1_000, 1_000)
-    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{millis:03d}"
+    seconds, below_us = divmod(rest_us, 1_000_000)
+    fraction = f"{below_us:06d}"[: 6 if fine else 3]
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction}"
     return f"{np.datetime64(days, 'D')} {clock}{'Z' if known is None else ''}"
 
 
