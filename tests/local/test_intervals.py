@@ -73,6 +73,21 @@ def test_every_kind_of_table_comes_back_as_what_it_was(library: str) -> None:
     assert [price for _, price, _, _ in rows_of(now)] == [2]
 
 
+@pytest.mark.parametrize("library", MAKERS)
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp(unit, zone) for unit in ("ms", "us", "ns") for zone in (None, "Asia/Kolkata")]
+)
+def test_as_of_reads_times_of_every_zone_and_unit(library: str, kind: pa.TimestampType) -> None:
+    """Without a zone the instant is meant as the table shows its times."""
+    times = pa.array([EPOCH + timedelta(seconds=second) for second in (0, 2)], pa.timestamp("us", "UTC"))
+    table = MAKERS[library](pa.table({"ts": times.cast(kind), "price": [2, 1]}))
+    history = sp.skyline_intervals(table, time="ts", within="10 seconds", minimize="price")
+    shown = "2026-01-01 05:30:01.5" if kind.tz else "2026-01-01 00:00:01.5"
+    for instant in (shown, "2026-01-01 00:00:01.5+00:00", EPOCH + timedelta(seconds=1)):
+        assert [row[1] for row in rows_of(sp.as_of(history, instant))] == [2]
+    assert rows_of(sp.as_of(history, datetime(9000, 1, 1, tzinfo=timezone.utc))) == []
+
+
 def test_nanoseconds_are_compared_as_they_are() -> None:
     times = pd.to_datetime(["2026-01-01", "2026-01-01 00:00:00.000000001"], format="ISO8601")
     history = sp.skyline_intervals(

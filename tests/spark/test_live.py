@@ -54,5 +54,13 @@ def test_the_history_in_parquet_is_that_of_the_accepted_records(spark: SparkSess
     best = sp.skyline(live, minimize="a", maximize="b", by="city")
     assert sorted(r.n for r in now.collect()) == sorted(r.n for r in best.collect())
     assert now.count() > 0
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+        assert sorted(r.n for r in sp.as_of(history, "1970-01-01 05:30:01.234").collect()) == sorted(
+            r.n for r in now.collect()
+        )
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(zone))
     with pytest.raises(sp.SchemaError, match="'valid_from' is not a column"):
         sp.as_of(accepted, instant)

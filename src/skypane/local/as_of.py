@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timezone
-from typing import Any
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final, Literal
 
 import narwhals.stable.v2 as nw
 
 from skypane.local.frames import frame_of
 from skypane.model.columns import VALID_FROM, VALID_TO
 from skypane.model.errors import OptionError, SchemaError
+from skypane.tables.texts import zone_of
 
 _FRACTION = re.compile(r"\.\d{1,6}(?!\d)")
 """Of a second; Python 3.10 knows three digits or six."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_FARTHEST: Final = 2**63 - 1
 
 
 def parse_instant(instant: datetime | str) -> datetime:
@@ -29,11 +32,11 @@ def parse_instant(instant: datetime | str) -> datetime:
         ) from None
 
 
-def in_zone(instant: datetime, *, zoned: bool) -> datetime:
-    """The instant as times with, or without, a zone are compared with it."""
-    if zoned:
-        return instant if instant.tzinfo else instant.replace(tzinfo=timezone.utc)
-    return instant.astimezone(timezone.utc).replace(tzinfo=None) if instant.tzinfo else instant
+def micros_of(instant: datetime, zone: str | None) -> int:
+    """The instant as a number, since 1970; without a zone of its own it is meant in this one, or as it stands."""
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=(zone and zone_of(zone)) or timezone.utc)
+    return (instant - _EPOCH) // timedelta(microseconds=1)
 
 
 def check_intervals(names: Sequence[str]) -> None:
@@ -53,5 +56,8 @@ def as_of_frame(df: Any, instant: datetime) -> Any:
     kind = frame.schema[VALID_FROM]
     if not isinstance(kind, nw.Datetime):
         raise SchemaError(f"Column {VALID_FROM!r} has type {kind}; it must be a timestamp.")
-    then = nw.lit(in_zone(instant, zoned=kind.time_zone is not None))
-    return nw.to_native(frame.filter((nw.col(VALID_FROM) <= then) & (nw.col(VALID_TO) > then)))
+    unit: Literal["ns", "us"] = "ns" if kind.time_unit == "ns" else "us"
+    # As numbers: libraries do not compare times of other zones or units. Those too far for nanoseconds are nowhere.
+    then = max(-_FARTHEST, min(micros_of(instant, kind.time_zone) * (1_000 if unit == "ns" else 1), _FARTHEST))
+    since, until = (nw.col(name).dt.timestamp(unit) for name in (VALID_FROM, VALID_TO))
+    return nw.to_native(frame.filter((since <= then) & (until > then)))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timezone
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import TimestampNTZType
 
-from skypane.local.as_of import check_intervals, in_zone
+from skypane.local.as_of import check_intervals
 from skypane.model.columns import VALID_FROM, VALID_TO
 
 
@@ -16,7 +16,9 @@ def as_of_dataframe(df: DataFrame, instant: datetime) -> DataFrame:
     """A range filter; Spark hands it on to Parquet files."""
     check_intervals(df.columns)
     zoned = not isinstance(df.schema[VALID_FROM].dataType, TimestampNTZType)
-    then = in_zone(instant, zoned=zoned)
-    text = then.isoformat(sep=" ")
+    if instant.tzinfo is not None:
+        instant = instant.astimezone(timezone.utc) if zoned else instant.astimezone(timezone.utc).replace(tzinfo=None)
+    # Without a zone Spark takes the session's, in which it shows the table.
+    text = instant.isoformat(sep=" ")
     at = F.to_timestamp(F.lit(text)) if zoned else F.to_timestamp_ntz(F.lit(text))
     return df.where((F.col(VALID_FROM) <= at) & (F.col(VALID_TO) > at))

@@ -91,7 +91,7 @@ def instant_text(micros: int, zone: str | None, *, fine: bool = False) -> str:
 
     ``fine``: with microseconds.
     """
-    known = _zone(zone) if zone is not None else timezone.utc
+    known = zone_of(zone) if zone is not None else timezone.utc
     days, rest_us = divmod(micros + (0 if known is None else _offset_us(micros, known)), _DAY_US)
     seconds, below_us = divmod(rest_us, 1_000_000)
     fraction = f"{below_us:06d}"[: 6 if fine else 3]
@@ -110,7 +110,7 @@ def _offset_us(micros: int, zone: tzinfo) -> int:
 
 
 @cache
-def _zone(name: str) -> tzinfo | None:
+def zone_of(name: str) -> tzinfo | None:
     """Of a name that Spark takes for a zone: a place, or an offset."""
     if match := _OFFSET.fullmatch(name):
         sign, hours, minutes = match.groups()
