@@ -12,6 +12,7 @@ from skypane.api.stream import ContinuousQuery, Stream
 from skypane.flow.windows.emit.updates import Updates
 from skypane.model.errors import OptionError
 from skypane.model.live import LiveSpec
+from skypane.model.windows import FARTHEST_US
 from skypane.spark.explain import explain
 
 STREAM = Stream(None, "ts", ("city",))  # type: ignore[arg-type]  # no records are looked at
@@ -69,6 +70,21 @@ def test_there_is_no_slide_and_no_life_of_zero() -> None:
         STREAM.live("0 s")
 
 
+def test_the_longest_life_can_be_waited_for() -> None:
+    """Bounds are ten lives; they fit where times are compared."""
+    with pytest.raises(OptionError, match="shorter than 18,000 years"):
+        STREAM.live("7000000 days")
+    longest = STREAM.live("6500000 days").skyline(minimize="price").lateness(sp.Harm(0.1))
+    guard = longest.plan(RunOptions(sp.ConsoleSink()), slots=1)[1].punctuator.guard
+    assert guard.max_future_us is not None
+    assert guard.max_future_us + FARTHEST_US < 2**63
+
+
+def test_expiries_are_sent_or_not() -> None:
+    with pytest.raises(OptionError, match="expiries='no' must be true or false"):
+        sp.Updates(expiries="no")  # type: ignore[arg-type]
+
+
 def explained(query: ContinuousQuery, **run: Any) -> str:
     return explain(*query.plan(RunOptions(sp.ConsoleSink(), **run), slots=2))
 
@@ -84,7 +100,9 @@ def test_a_live_query_is_explained_without_windows() -> None:
     assert "every record is told to leave when it would" in explained(unkeyed, available_now=True, flush=True)
 
 
-def test_windows_of_records_are_not_closed_by_the_clock() -> None:
+def test_windows_of_records_are_neither_closed_by_the_clock_nor_in_order() -> None:
     query = STREAM.window_rows(10).skyline(minimize="price")
     assert "without records open windows are told as they are" in explained(query)
     assert "open windows stay open" in explained(query, available_now=True, checkpoint="somewhere")
+    with pytest.raises(OptionError, match="processing='in_order' compares ways to fill windows of time"):
+        planned(query.parallel(processing="in_order"))

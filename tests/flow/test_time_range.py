@@ -17,7 +17,7 @@ OUTSIDE = [2**63 - 1, -(2**63), FARTHEST_US + 1, -FARTHEST_US - 1]
 INSIDE = [FARTHEST_US, -FARTHEST_US, 0]
 
 
-@pytest.mark.parametrize("window", [WindowSpec(1_000_000, 1_000_000), WindowSpec(2**60, 2**58)], ids=str)
+@pytest.mark.parametrize("window", [WindowSpec(1_000_000, 1_000_000), WindowSpec(2**59, 2**57)], ids=str)
 @pytest.mark.parametrize("zone", ["UTC", None])
 def test_times_out_of_range_are_quarantined(window: WindowSpec, zone: str | None) -> None:
     definition = Definition(Aggregates.of({"n": "count"}), window, "ts", time_zone=zone)
@@ -34,5 +34,5 @@ def test_times_out_of_range_are_quarantined(window: WindowSpec, zone: str | None
 
 
 def test_windows_of_ages_are_refused() -> None:
-    with pytest.raises(OptionError, match="shorter than 36,000 years"):
+    with pytest.raises(OptionError, match="shorter than 18,000 years"):
         WindowSpec.parse("20000000 days")

@@ -18,7 +18,7 @@ from skypane.model.errors import OptionError
 from skypane.model.groups import Int64Array
 from skypane.model.panes import PaneRange, Panes
 
-_LONGEST_US = 2**60
+_LONGEST_US = 2**59
 _PANES_PER_LIFE = 100
 _LEAST_PANE_US, _MOST_PANE_US = 1_000, 1_000_000
 """Shorter panes would not make steps come sooner; longer ones would be felt, however long records live."""
@@ -40,7 +40,7 @@ class LiveSpec(Panes):
         if self.life_us <= 0 or self.grain_us <= 0:
             raise OptionError(f"live(...) must be longer than zero, not {self.life_us} us.")
         if max(self.life_us, self.grain_us) > _LONGEST_US:
-            raise OptionError("live(...) must be shorter than 36,000 years.")
+            raise OptionError("live(...) must be shorter than 18,000 years.")
 
     @classmethod
     def parse(cls, life: Duration) -> LiveSpec:

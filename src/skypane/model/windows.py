@@ -22,7 +22,7 @@ from skypane.model.panes import Panes
 
 FARTHEST_US = 2**61
 """Times no farther from the epoch (73,000 years) are used: their windows, and differences of them, fit in 64 bits."""
-_LONGEST_US = 2**60
+_LONGEST_US = 2**59
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class WindowSpec(Panes):
                 f"window size and slide must be longer than zero, not {self.size_us}, {self.slide_us} us."
             )
         if max(self.size_us, self.slide_us) > _LONGEST_US:
-            raise OptionError("window size and slide must be shorter than 36,000 years.")
+            raise OptionError("window size and slide must be shorter than 18,000 years.")
 
     @classmethod
     def parse(cls, size: Duration, slide: Duration | None = None) -> WindowSpec:

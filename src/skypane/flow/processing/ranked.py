@@ -48,6 +48,11 @@ class Ranked(Processing):
                 "records after it, and so change every window since. Give records more time to come instead, e.g. "
                 "lateness(sp.FixedDelay('10 seconds'))."
             )
+        if definition.processing != "out_of_order":
+            raise OptionError(
+                f"processing={definition.processing!r} compares ways to fill windows of time; records of window_rows "
+                "wait for their rank in any case. Leave it out."
+            )
 
     def lift(self, rows: pa.Table) -> pa.Table:
         """Records, with the columns that are read."""

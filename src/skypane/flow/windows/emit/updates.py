@@ -11,6 +11,7 @@ import pyarrow as pa
 from skypane.flow.live.causes import CAUSES, EXPIRED
 from skypane.flow.windows.emit.instants import InstantEmission
 from skypane.model.columns import AT, CAUSE, CHANGE, EXPIRES
+from skypane.model.errors import OptionError
 
 if TYPE_CHECKING:
     from skypane.flow.live.base import Happened
@@ -24,6 +25,10 @@ class Updates(InstantEmission):
 
     expiries: bool = True
     """Whether rows with -1 are also sent for records that merely expire: who has seen ``expires`` knows."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.expiries, bool):
+            raise OptionError(f"expiries={self.expiries!r} must be true or false.")
 
     @property
     def variant(self) -> str:
