@@ -10,6 +10,7 @@ import skypane as sp
 from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery, Stream
 from skypane.flow.windows.emit.updates import Updates
+from skypane.lateness.policy import slack_warning
 from skypane.model.errors import OptionError
 from skypane.model.live import LiveSpec
 from skypane.model.windows import FARTHEST_US
@@ -78,6 +79,10 @@ def test_the_longest_life_can_be_waited_for() -> None:
     guard = longest.plan(RunOptions(sp.ConsoleSink()), slots=1)[1].punctuator.guard
     assert guard.max_future_us is not None
     assert guard.max_future_us + FARTHEST_US < 2**63
+
+
+def test_a_long_wait_is_told_in_lives() -> None:
+    assert "more than 3 lives: bound it" in str(slack_warning(sp.KSlack(), LiveSpec.parse("1 second"), 4_000_000))
 
 
 def test_expiries_are_sent_or_not() -> None:

@@ -148,5 +148,5 @@ def slack_warning(policy: Lateness, panes: Panes, slack_us: int) -> str | None:
         return None
     return (
         f"answers wait {format_duration_us(slack_us // 1000 * 1000)} for late records, more than {_LONG_WINDOWS} "
-        "windows: bound it with max_slack=, or choose DropRatio or Harm"
+        f"{panes.lengths}: bound it with max_slack=, or choose DropRatio or Harm"
     )

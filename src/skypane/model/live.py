@@ -31,6 +31,7 @@ class LiveSpec(Panes):
     processing = "live"
     default_emit = "updates"
     told = "changes told"
+    lengths = "lives"
 
     life_us: int
     grain_us: int

@@ -67,6 +67,8 @@ class Panes(ABC):
     """What is sent of answers, by name, if nothing else is said."""
     told: ClassVar[str] = "windows answered"
     """What a query's progress is counted in."""
+    lengths: ClassVar[str] = "windows"
+    """What :attr:`reach_us` is the length of, for people."""
 
     @property
     @abstractmethod

@@ -77,7 +77,7 @@ def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
 def _endings(definition: Definition) -> Mapping[str | None, str]:
     if definition.emit.instants:
         return _ENDINGS_OF_INSTANTS
-    return _ENDINGS if definition.window.rows is None else _ENDINGS_OF_RECORDS
+    return _ENDINGS_OF_RECORDS if definition.window.counted else _ENDINGS
 
 
 def _pace(definition: Definition, options: LaunchOptions) -> str:
