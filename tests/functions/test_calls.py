@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
+from datetime import timedelta
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,15 @@ def answer(function: Any, schema: Any, records: pa.Table = RECORDS, **options: A
     state, _ = engine.step(engine.start(), [records])
     _, output = engine.flush(state)
     return [row for table in (*output.answers, *output.failed) for row in table.drop(["city", "window"]).to_pylist()]
+
+
+class Slotted:
+    """Fields without a dict."""
+
+    __slots__ = ("by",)
+
+    def __init__(self, by: int) -> None:
+        self.by = by
 
 
 class Scaled:
@@ -203,7 +214,8 @@ def test_a_merge_that_fails_in_a_window_of_two_panes() -> None:
 
 def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    text = "LIMIT = 3\n\ndef helper(x):\n    return x + LIMIT\n\ndef f(records, by=2):\n    return helper(by)\n"
+    text = "LIMIT = 3\nNAMES = {'a'}\n\ndef helper(x):\n    return x + LIMIT\n\n"
+    text += "def f(records, by=2):\n    return helper(by), NAMES\n"
 
     def of(source: str) -> str:
         (tmp_path / "written.py").write_text(source)
@@ -220,6 +232,7 @@ def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.Monk
     assert of(text.replace("return x + LIMIT", "# more\n    return (x + LIMIT)")) == known, "comments and layout"
     for old, new in (
         ("LIMIT = 3", "LIMIT = 4"),
+        ("NAMES = {'a'}", "NAMES = {'b'}"),
         ("x + LIMIT", "x - LIMIT"),
         ("by=2", "by=3"),
         ("helper(by)", "helper(1)"),
@@ -232,6 +245,14 @@ def test_fingerprints_of_closures_partials_objects_and_lambdas() -> None:
         return lambda records: by
 
     assert fingerprint(closure(1)) == fingerprint(closure(1))
+    pair, text = (1, 2), "long enough"
+    assert fingerprint(closure([pair, pair])) == fingerprint(closure([pair, tuple([1, 2])]))  # noqa: C409 - another one
+    names, same = (np.array([t], dtype=object) for t in (text, text[:4] + text[4:]))
+    assert fingerprint(closure(names)) == fingerprint(closure(same))
+    log = logging.getLogger("some")
+    known = fingerprint(closure(log))
+    log.isEnabledFor(logging.DEBUG)  # which it remembers
+    assert fingerprint(closure(log)) == known
     pairs = [
         (closure(1), closure(2)),
         (closure(np.arange(2)), closure(np.arange(3))),
@@ -239,6 +260,13 @@ def test_fingerprints_of_closures_partials_objects_and_lambdas() -> None:
         (Scaled(1), Scaled(2)),
         (lambda records: 1, lambda records: 2),
         (eval("lambda r: 1"), eval("lambda r: r")),
+        (closure([[1], [2]]), closure([[1, 2]])),
+        (closure([1]), closure({1})),
+        (closure(np.int64(1)), closure(np.int64(2))),
+        (closure(Decimal(1)), closure(Decimal(2))),
+        (closure(timedelta(1)), closure(timedelta(2))),
+        (closure(Slotted(1)), closure(Slotted(2))),
+        (closure(lru_cache(with_default)), closure(lru_cache(fails))),
     ]
     for one, other in pairs:
         assert fingerprint(one) != fingerprint(other)
