@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
+from datetime import timedelta
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,15 +35,25 @@ RECORDS = pa.table(
     {"ts": pa.array([1_000, 2_000], pa.timestamp("us", "UTC")), "city": ["ulm", "ulm"], "n": [2, 1]},
 )
 
+MORNING = pd.Timestamp("2020-01-01T05:00").to_pydatetime()
 
-def answer(function: Any, schema: Any, **options: Any) -> list[dict[str, Any]]:
+
+def answer(function: Any, schema: Any, records: pa.Table = RECORDS, **options: Any) -> list[dict[str, Any]]:
     query = fold_query(function) if isinstance(function, Fold) else Apply.of(function, as_schema(schema, "schema"))
     definition = Definition(query, WindowSpec(10_000, 10_000), "ts", ("city",), **options)
     engine = Engine(definition, FixedDelay("0 seconds"), FutureGuard(None))
-    state, _ = engine.step(engine.start(), [RECORDS])
+    state, _ = engine.step(engine.start(), [records])
     _, output = engine.flush(state)
-    rows = [row for table in (*output.answers, *output.failed) for row in table.to_pylist()]
-    return [{name: value for name, value in row.items() if name not in {"city", "window"}} for row in rows]
+    return [row for table in (*output.answers, *output.failed) for row in table.drop(["city", "window"]).to_pylist()]
+
+
+class Slotted:
+    """Fields without a dict."""
+
+    __slots__ = ("by",)
+
+    def __init__(self, by: int) -> None:
+        self.by = by
 
 
 class Scaled:
@@ -74,6 +86,12 @@ def test_what_a_function_may_want_and_return() -> None:
     assert answer(lambda table: {"x": 1.5, "y": None, "z": np.float32(2)}, "x double, y string, z float") == [
         {"x": 1.5, "y": None, "z": 2.0}
     ]
+    assert answer(lambda table: {"x": pd.Timestamp("2020-01-01"), "y": pd.NaT}, "x timestamp_ntz, y date") == [
+        {"x": MORNING.replace(hour=0), "y": None}
+    ]
+    assert answer(lambda table: {"x": 2.0, "y": Decimal(3), "z": {"a": 1}}, "x int, y long, z map<string, long>") == [
+        {"x": 2, "y": 3, "z": [("a", 1)]}
+    ]
     assert answer(lambda table: [], "x long") == []
     seen: list[Any] = []
 
@@ -85,6 +103,17 @@ def test_what_a_function_may_want_and_return() -> None:
     assert [(s[0], s[1].isoformat(), s[3], s[4]) for s in seen] == [
         (("ulm",), "1970-01-01T00:00:00+00:00", [2, 1], True)
     ]
+
+
+class UnspeakableError(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def fails_with(error: BaseException) -> Any:
+    raise error
 
 
 @pytest.mark.parametrize(
@@ -102,6 +131,33 @@ def test_what_a_function_may_want_and_return() -> None:
             "x long, y long",
             r"returned columns of different lengths: \{'x': 1, 'y': 2\}",
         ),
+        (lambda t: {"x": 2.5}, "x long", r"returned a column 'x' that is not int64 \(2.5 is no whole number\)"),
+        (lambda t: {"x": [np.float64(2.5)]}, "x long", r"returned a column 'x' that is not int64 \(2.5 is no whole"),
+        (lambda t: [{"x": [1, 2.5]}], "x array<long>", r"returned a column 'x' that is not .*\(2.5 is no whole number"),
+        (lambda t: {"x": {"a": 1, "b": 2}}, "x struct<a: long>", r"returned a column 'x' .*\(it has no field 'b'\)"),
+        (lambda t: {"x": {"k": 2.5}}, "x map<string, int>", r"returned a column 'x' .*\(2.5 is no whole number\)"),
+        (lambda t: {"x": ["ab", "c"]}, "x array<string>", r"returned a column 'x' .*\('ab' is a text, not a list\)"),
+        (lambda t: {"x": MORNING}, "x date", r"returned a column 'x' .*05:00:00 has a time of day\)"),
+        (lambda t: {"x": pd.Timestamp(1)}, "x timestamp_ntz", r"returned a column 'x' .*has nanoseconds\)"),
+        (lambda t: {"x": 1e300}, "x float", r"returned a column 'x' that is not float \(1e\+300 is too large\)"),
+        (lambda t: pa.table({"x": [{"a": 1, "b": 2}]}), "x struct<a: long>", r"returned column 'x' .*no field 'b'\)"),
+        (lambda t: pa.table({"x": [1.239]}), "x decimal(5, 2)", r"returned column 'x' as double.*\(there is more in"),
+        (
+            lambda t: pa.table({"x": [MORNING]}),
+            "x date",
+            r"returned column 'x' as .*\(there is more in",
+        ),
+        (lambda t: {"x": 1, "y": [1, 2]}, "x long, y long", "returned 'x' as one value beside columns of several"),
+        (lambda t: pa.table([[1], [2]], names=["x", "x"]), "x long", "returned column 'x' twice"),
+        (lambda t: pd.DataFrame([[1, 2]], columns=["x", "x"]), "x long", "returned column 'x' twice"),
+        (lambda t: {"x": np.array([1], dtype=">i8")}, "x long", r"returned a column 'x' that is not int64 \(Byte-swap"),
+        (lambda t: fails_with(SystemExit(3)), "x long", r"raised SystemExit: 3 \(line \d+:"),
+        (
+            lambda t: fails_with(UnspeakableError()),
+            "x long",
+            r"raised UnspeakableError: \(its message cannot be shown: Runtime",
+        ),
+        (lambda t: fails_with(ValueError("\ud800")), "x long", r"raised ValueError: \\ud800 \(line"),
         (lambda t: 1 / 0, "x long", r"raised ZeroDivisionError: division by zero \(line \d+: .*1 / 0"),
     ],
 )
@@ -158,7 +214,8 @@ def test_a_merge_that_fails_in_a_window_of_two_panes() -> None:
 
 def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    text = "LIMIT = 3\n\ndef helper(x):\n    return x + LIMIT\n\ndef f(records, by=2):\n    return helper(by)\n"
+    text = "LIMIT = 3\nNAMES = {'a'}\n\ndef helper(x):\n    return x + LIMIT\n\n"
+    text += "def f(records, by=2):\n    return helper(by), NAMES\n"
 
     def of(source: str) -> str:
         (tmp_path / "written.py").write_text(source)
@@ -175,6 +232,7 @@ def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.Monk
     assert of(text.replace("return x + LIMIT", "# more\n    return (x + LIMIT)")) == known, "comments and layout"
     for old, new in (
         ("LIMIT = 3", "LIMIT = 4"),
+        ("NAMES = {'a'}", "NAMES = {'b'}"),
         ("x + LIMIT", "x - LIMIT"),
         ("by=2", "by=3"),
         ("helper(by)", "helper(1)"),
@@ -187,6 +245,14 @@ def test_fingerprints_of_closures_partials_objects_and_lambdas() -> None:
         return lambda records: by
 
     assert fingerprint(closure(1)) == fingerprint(closure(1))
+    pair, text = (1, 2), "long enough"
+    assert fingerprint(closure([pair, pair])) == fingerprint(closure([pair, tuple([1, 2])]))  # noqa: C409 - another one
+    names, same = (np.array([t], dtype=object) for t in (text, text[:4] + text[4:]))
+    assert fingerprint(closure(names)) == fingerprint(closure(same))
+    log = logging.getLogger("some")
+    known = fingerprint(closure(log))
+    log.isEnabledFor(logging.DEBUG)  # which it remembers
+    assert fingerprint(closure(log)) == known
     pairs = [
         (closure(1), closure(2)),
         (closure(np.arange(2)), closure(np.arange(3))),
@@ -194,13 +260,20 @@ def test_fingerprints_of_closures_partials_objects_and_lambdas() -> None:
         (Scaled(1), Scaled(2)),
         (lambda records: 1, lambda records: 2),
         (eval("lambda r: 1"), eval("lambda r: r")),
+        (closure([[1], [2]]), closure([[1, 2]])),
+        (closure([1]), closure({1})),
+        (closure(np.int64(1)), closure(np.int64(2))),
+        (closure(Decimal(1)), closure(Decimal(2))),
+        (closure(timedelta(1)), closure(timedelta(2))),
+        (closure(Slotted(1)), closure(Slotted(2))),
+        (closure(lru_cache(with_default)), closure(lru_cache(fails))),
     ]
     for one, other in pairs:
         assert fingerprint(one) != fingerprint(other)
 
 
 def test_the_state_is_declared_where_init_does_not_show_it() -> None:
-    with pytest.raises(OptionError, match="init: 'best' is None, which does not show its type"):
+    with pytest.raises(OptionError, match=r"init: 'best' is None, which does not show its type"):
         Fold({"best": None}, lambda state, records: state)
     fold = Fold({"best": None}, lambda state, records: {"best": Decimal("1.50")}, state="best decimal(5, 2)")
     assert answer(fold, None) == [{"best": Decimal("1.50")}]
@@ -210,6 +283,57 @@ def test_the_state_is_declared_where_init_does_not_show_it() -> None:
         Fold({"n": 0}, lambda s, r: s, lambda a, b: a, combine="fast")
     with pytest.raises(OptionError, match="is about merge=, which is missing"):
         Fold({"n": 0}, lambda s, r: s, combine="commutative")
+
+
+@pytest.mark.parametrize(
+    ("init", "returned", "said"),
+    [
+        ({"n": 0}, {"n": 1.5}, r"state field 'n' that is not int64 \(1.5 is no whole number\)"),
+        ({"n": np.zeros(2, dtype=int)}, {"n": np.array([1, 1.5])}, r"state field 'n' that is not .*\(1.5 is no whole"),
+        ({"n": {"a": 0}}, {"n": {"a": 0, "b": 1}}, r"state field 'n' that is not .*\(it has no field 'b'\)"),
+        ({"n": np.zeros((2, 2))}, {"n": [[1], [2, 3]]}, r"state field 'n' of shape None; in init it is \(2, 2\)"),
+        ({"n": 0}, {"n": 0, 5: 1}, r"a state with the fields \['n', 5\]; it has \['n'\]"),
+    ],
+)
+def test_nothing_of_a_state_is_lost(init: Any, returned: Any, said: str) -> None:
+    with pytest.raises(FunctionError, match=f"returned {said}"):
+        answer(Fold(init, lambda state, records: returned), None)
+
+
+def test_a_state_comes_back_as_it_was() -> None:
+    def update(state: Any, records: pa.Table) -> Any:
+        return {"by": {**state["by"], "a": 1}, "total": state["total"] + 2}
+
+    def finish(state: Any) -> Any:
+        return {"kind": type(state["by"]).__name__, "shape": str(state["total"].shape)}
+
+    fold = Fold(
+        {"by": {}, "total": np.array(0)},
+        update,
+        finish=finish,
+        schema="kind string, shape string",
+        state="by map<string, long>, total array<long>",
+    )
+    assert answer(fold, None) == [{"kind": "dict", "shape": "()"}]
+
+
+def test_what_a_fold_cannot_begin_with() -> None:
+    empty: list[Any] = [{}, [{}]]
+    for nothing in empty:
+        with pytest.raises(OptionError, match=r"init: 'n' is .*, which does not show its type"):
+            Fold({"n": nothing}, lambda state, records: state)
+    assert Fold({"n": {"nulls": 0}}, lambda state, records: state).returns.names == ["n"]
+    for init in (lambda: None, lambda: 1 / 0):
+        with pytest.raises(OptionError, match=r"init=.* must return a dict"):
+            Fold(init, lambda state, records: state)  # type: ignore[arg-type]
+    shared = {"n": [0]}
+
+    def update(state: Any, records: pa.Table) -> Any:
+        state["n"].append(1)
+        return state
+
+    for _ in range(2):
+        assert answer(Fold(lambda: shared, update), None) == [{"n": [0, 1]}]
 
 
 class Largest:
@@ -232,3 +356,15 @@ def test_a_class_may_be_a_fold() -> None:
     assert answer(Fold.of(Largest), None) == [{"n": 2}]
     with pytest.raises(OptionError, match="is no fold: it has no init"):
         Fold.of(Scaled(1))
+
+
+def test_keys_and_records_of_years_that_python_does_not_know() -> None:
+    far = pa.array([2_932_897, 2_932_897], pa.int32()).cast(pa.date32())
+    records = pa.table({"ts": RECORDS.column("ts"), "city": far})
+    assert answer(lambda key, records: {"x": str(key[0])}, "x string", records=records) == [{"x": "10000-01-01"}]
+
+    def of_pandas(records: pd.DataFrame) -> Any:
+        return {"x": len(records)}
+
+    with pytest.raises(FunctionError, match=r"of_pandas raised ValueError: year 10000 is out of range, for city=np"):
+        answer(of_pandas, "x long", records=records)

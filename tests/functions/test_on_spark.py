@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +120,32 @@ def test_a_function_that_fails_ends_the_query_and_a_mended_one_continues(
     assert again.metrics().delivered == sum(batch.num_rows for batch in batches)
     # From now on the checkpoint is the mended function's.
     assert asked(mended).start(**options).await_termination(WAIT_S)
+
+
+def exits(records: pa.Table) -> dict[str, Any]:
+    sys.exit(f"{records.num_rows} records")
+
+
+@pytest.mark.parametrize("inline_rows", [100_000, 0])
+def test_a_function_that_exits_ends_the_query_and_nothing_else(
+    spark: SparkSession, tmp_path: Path, batches: list[pa.Table], inline_rows: int
+) -> None:
+    query = windowed(spark, tmp_path, batches).apply(exits, "rows long").parallel(inline_rows=inline_rows)
+    running = query.start(sink=CollectSink(), available_now=True)
+    with pytest.raises(sp.FunctionError, match=r"test_on_spark:exits raised SystemExit: \d+ records \(line"):
+        running.await_termination(WAIT_S)
+
+
+def test_what_cannot_be_sent_and_what_spark_has_no_type_for_is_refused(
+    spark: SparkSession, tmp_path: Path, batches: list[pa.Table]
+) -> None:
+    windows, lock = windowed(spark, tmp_path, batches), threading.Lock()
+    with pytest.raises(sp.OptionError, match=r"apply cannot be sent to Spark's workers: .*lock.* make it inside"):
+        windows.apply(lambda records: {"free": lock.locked()}, "free boolean").start(sink=CollectSink())
+    with pytest.raises(sp.OptionError, match=r"schema: column 'at' has type list<.*timestamp\[ns\]>; Spark's times"):
+        windows.apply(breaks, pa.schema([("at", pa.list_(pa.timestamp("ns")))]))
+    with pytest.raises(sp.OptionError, match=r"schema='x decimal\(50, 2\)': decimal\(50, 2\) has more than 38 digits"):
+        windows.apply(breaks, "x decimal(50, 2)")
 
 
 @pytest.mark.parametrize("merged", [False, True])

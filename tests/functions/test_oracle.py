@@ -160,3 +160,23 @@ def test_revisions_end_at_the_oracle(case: Case) -> None:
     }
     expected = expected_answers(definition, accepted_of(case.rows, outputs))
     assert answers == {where: texts for where, texts in expected.items() if texts}
+
+
+def _by_size(records: pa.Table) -> list[dict[str, Any]]:
+    """Of one record a row, of two an error, of three nothing, of more the same row each time."""
+    if records.num_rows == 2:
+        raise ValueError("two")
+    return [] if records.num_rows == 3 else [{"rows": min(records.num_rows, 4), "values": [float("nan")]}]
+
+
+def test_an_answer_that_failed_and_is_gone_is_taken_back() -> None:
+    query = Apply.of(_by_size, pa.schema([("rows", pa.int64()), ("values", pa.list_(pa.float64()))]))
+    definition = Definition(query, WindowSpec(1_000, 1_000), "ts", ("key",), allowed_lateness_us=10**6, sets_aside=True)
+    engine = Engine(definition, FixedDelay("0 seconds"), FutureGuard(None))
+    state, seen = engine.start(), []
+    for number, times in enumerate([[1, 5_000], [2], [3], [4], [5]]):
+        rows = [{"ts": time, "key": "x", "n": number, "a": 1.0, "b": 1} for time in times]
+        state, output = engine.step(state, [pa.Table.from_pylist(rows, SCHEMA)])
+        answers = [(row["key"], row["revision"], row["rows"]) for table in output.answers for row in table.to_pylist()]
+        seen.append((answers, sum(table.num_rows for table in output.failed)))
+    assert seen == [([("x", 0, 1)], 0), ([], 1), ([("x", 1, None)], 0), ([("x", 2, 4)], 0), ([], 0)]

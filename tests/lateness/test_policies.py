@@ -16,7 +16,7 @@ from skypane.lateness.policies.drop_ratio import DropRatio
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
-from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState, slack_warning
+from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState, slack_of, slack_warning
 from skypane.model.errors import OptionError
 from skypane.model.groups import Int64Array
 from skypane.model.windows import WindowSpec
@@ -161,3 +161,14 @@ def test_a_long_slack_is_warned_about_unless_it_was_asked_for() -> None:
     assert slack_warning(KSlack(), window, 3_000_000) is None
     assert "answers wait 3500 ms" in str(slack_warning(KSlack(), window, 3_500_000))
     assert slack_warning(FixedDelay("1 minute"), window, 60_000_000) is None
+
+
+@pytest.mark.parametrize("slack", [-1, 1.5, float("nan"), None])
+def test_a_slack_that_is_none_is_refused_by_name(slack: object) -> None:
+    class Odd(FixedDelay):
+        def slack_us(self, state: PolicyState) -> int:
+            return slack  # type: ignore[return-value]
+
+    with pytest.raises(OptionError, match=r"slack_us returned .*; return whole microseconds, 0 or more"):
+        slack_of(Odd("1 second"), {})
+    assert type(slack_of(FixedDelay("1 second"), {})) is int

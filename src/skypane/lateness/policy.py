@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -150,3 +151,17 @@ def slack_warning(policy: Lateness, panes: Panes, slack_us: int) -> str | None:
         f"answers wait {format_duration_us(slack_us // 1000 * 1000)} for late records, more than {_LONG_WINDOWS} "
         f"{panes.lengths}: bound it with max_slack=, or choose DropRatio or Harm"
     )
+
+
+def slack_of(policy: Lateness, state: PolicyState) -> int:
+    """How long a policy says to wait; one of the user's may say anything."""
+    slack = policy.slack_us(state)
+    try:
+        whole = operator.index(slack)
+    except TypeError:
+        whole = -1
+    if whole < 0:
+        raise OptionError(
+            f"The policy {policy.name}: slack_us returned {slack!r}; return whole microseconds, 0 or more."
+        )
+    return whole

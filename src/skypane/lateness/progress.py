@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skypane.lateness.partitions import Partitions, PartitionSeen, SourcePartitions
-from skypane.lateness.policy import Lateness, Observation, PolicyState
+from skypane.lateness.policy import Lateness, Observation, PolicyState, slack_of
 from skypane.model.panes import Panes
 
 
@@ -94,4 +94,4 @@ class Progress:
         moved = self.move(sources, seen)
         state = policy.observe(self.policy_state, replace(seen.observation, front_us=moved.front_us))
         moved = replace(moved, policy_state=state)
-        return moved if moved.front_us is None else moved.punctuate(moved.front_us - policy.slack_us(state))
+        return moved if moved.front_us is None else moved.punctuate(moved.front_us - slack_of(policy, state))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
-from skypane.lateness.policy import Lateness
+from skypane.lateness.policy import Lateness, slack_of
 from skypane.lateness.progress import Progress, Seen
 from skypane.lateness.suspects import Ending
 from skypane.model.panes import Panes
@@ -42,5 +42,5 @@ class Punctuator:
         if ending == "all":
             return before.finish(panes)
         reached = now_us if ending == "auto" else before.stream_us(now_us)
-        slack = self.policy.slack_us(before.policy_state)
+        slack = slack_of(self.policy, before.policy_state)
         return before if reached is None else before.close(panes, reached - slack)

@@ -35,6 +35,7 @@ _PLAIN: Final[Mapping[str, Callable[[], pa.DataType]]] = {
     "timestamp_ntz": lambda: pa.timestamp("us"),
 }
 
+_DIGITS: Final = 38
 
 SchemaLike = Any
 """A DDL text, an Arrow schema, or Spark's ``StructType``."""
@@ -42,8 +43,8 @@ SchemaLike = Any
 
 def as_schema(schema: SchemaLike, what: str) -> pa.Schema:
     """The columns of a DDL text, an Arrow schema or Spark's ``StructType``; ``what`` is the option that errors name."""
-    if isinstance(schema, pa.Schema):
-        return schema
+    if isinstance(schema, pa.Schema):  # as with the others, any value may be null
+        return pa.schema([field.with_nullable(True).remove_metadata() for field in schema])
     if isinstance(schema, str):
         return parse_schema(schema, what)
     if not hasattr(schema, "fields"):
@@ -143,6 +144,8 @@ class _Parser:
             self.take()
             scale = self._number()
         self.take(")")
+        if not 1 <= precision <= _DIGITS or scale > precision:
+            raise self._error(f"decimal({precision}, {scale}) has more than {_DIGITS} digits, or fewer than it says")
         return pa.decimal128(precision, scale)
 
     def _number(self) -> int:

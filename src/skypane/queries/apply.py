@@ -48,7 +48,7 @@ class Apply(RecordsQuery):
 
     def group_rows(self, own: pa.Table, key: tuple[Any, ...], window: Window) -> pa.Table:
         """Call the function."""
-        returned = guarded(self.call, key, window, self.call.records(own))
+        returned = guarded(self.call, key, window, own)
         return promised(self.call, returned, self.schema)
 
 

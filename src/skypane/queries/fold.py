@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from skypane.model.ddl import SchemaLike, as_schema
 from skypane.model.errors import OptionError
-from skypane.queries.functions.calls import Call
+from skypane.queries.functions.calls import Call, name_of
 from skypane.queries.functions.fingerprint import fingerprint
 from skypane.queries.functions.returned import check_promised
 from skypane.queries.functions.state import State, StateType
@@ -106,7 +106,14 @@ class Fold:
 
     def first(self) -> State:
         """A state of its own to begin with."""
-        return dict(self.init()) if callable(self.init) else copy.deepcopy(dict(self.init))
+        if not callable(self.init):
+            return copy.deepcopy(dict(self.init))
+        try:
+            return copy.deepcopy(dict(self.init()))
+        except Exception as error:
+            raise OptionError(
+                f"init={name_of(self.init)} must return a dict; {type(error).__name__}: {error}."
+            ) from error
 
     def code(self) -> dict[str, str]:
         """The fingerprints of the functions."""

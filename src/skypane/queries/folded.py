@@ -16,7 +16,7 @@ from skypane.model.window import Window
 from skypane.queries.apply import CODE, in_words, promised, types_of
 from skypane.queries.base import Answered, Grouped, Query, Row
 from skypane.queries.fold import Fold
-from skypane.queries.frames import Frames, Placement
+from skypane.queries.frames import Frames, Placement, plain
 from skypane.queries.functions.errors import function_error
 from skypane.queries.functions.returned import ReturnedWrongError
 from skypane.queries.functions.state import State
@@ -73,7 +73,7 @@ class _Folded(FunctionQuery):
     def updated(self, records: pa.Table) -> State:
         """The state of some records, as it would come back from a file."""
         update = self.fold.calls["update"]
-        return self.stored("update", guarded(update, self.fold.first(), None, update.records(records)))
+        return self.stored("update", guarded(update, self.fold.first(), None, records))
 
     def stored(self, role: str, state: Any) -> State:
         """A state that a function returned, as it would come back from a file."""
@@ -180,7 +180,7 @@ class FoldedStates(_Folded):
         pane = row.column(PANE).to_numpy()
         start = where.window.window_start_us(where.window.first_window(pane))
         end = where.window.window_end_us(where.window.last_window(pane))
-        key = {name: row.column(name)[0].as_py() for name in where.keys}
+        key = {name: plain(row.column(name)[0]) for name in where.keys}
         return key, Window(int(start[0]), int(end[0]), where.time_zone)
 
     def _states_of(self, table: pa.Table) -> list[State]:

@@ -51,7 +51,15 @@ class Frames:
 
     def key(self, group: int) -> dict[str, Any]:
         """The key of a group, by column."""
-        return {name: self.keys.column(name)[group].as_py() for name in self.keys.column_names}
+        return {name: plain(self.keys.column(name)[group]) for name in self.keys.column_names}
+
+
+def plain(value: pa.Scalar) -> Any:
+    """A value of a key as Python has it; a time that Python's have no year for is one of NumPy's."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return pa.array([value]).to_numpy(zero_copy_only=False)[0]
 
 
 class Failure(NamedTuple):

@@ -31,7 +31,7 @@ class UserCallError(Exception):
         self.function, self.text = function, text
 
     @classmethod
-    def of(cls, call: Call, error: Exception) -> UserCallError:
+    def of(cls, call: Call, error: BaseException) -> UserCallError:
         """Of a call that raised."""
         return cls(call.name, error_text(call, error))
 
@@ -105,10 +105,12 @@ class FunctionQuery(Query):
 
 
 def guarded(call: Call, key: Any, window: Window | None, subject: Any) -> Any:
-    """Call a function of the user's; whatever it raises is its own."""
+    """Call a function of the user's; whatever it raises is its own, an exit included."""
     try:
         return call(key, window, subject)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise UserCallError.of(call, error) from error
 
 

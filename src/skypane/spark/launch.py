@@ -29,6 +29,7 @@ from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.query import QueryRun, RunningQuery, readable
 from skypane.spark.schemas import arrow_schema, with_own_types
+from skypane.spark.shipping import check_ships
 from skypane.spark.sinks.base import Continuation, Sink
 from skypane.spark.sinks.places import check_apart
 from skypane.spark.store.checkpoint import Checkpoint
@@ -52,6 +53,7 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
             "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
             "sp.skyline(df, ...), sp.top_delta(df, ...) or sp.top_k(df, ...)."
         )
+    check_ships(definition)
     records = arrow_schema(df)
     check_reserved(records.names)
     _check_added_names(definition, records.names, options)

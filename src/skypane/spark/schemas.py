@@ -90,6 +90,14 @@ def _check_type(field: pa.Field, what: str) -> None:
         spark_schema(pa.schema([field]))
     except PySparkException as error:
         raise OptionError(f"{what}: Spark has no type for column {field.name!r} of type {field.type}.") from error
+    if not _in_microseconds(field.type):
+        raise OptionError(f"{what}: column {field.name!r} has type {field.type}; Spark's times are in us. Use these.")
+
+
+def _in_microseconds(kind: pa.DataType) -> bool:
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return bool(kind.unit == "us")
+    return all(_in_microseconds(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def takes_arrow(spark: SparkSession) -> bool:

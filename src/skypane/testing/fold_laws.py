@@ -42,7 +42,7 @@ class Stretches:
         """The state of some stretches, each a batch of its own."""
         state, update = self.fold.first(), self.fold.calls["update"]
         for table in records:
-            state = self.stored(update(state, None, update.records(table)))
+            state = self.stored(update(state, None, table))
         return state
 
     def whole(self, *records: pa.Table) -> State:

@@ -63,12 +63,14 @@ def revise(
         unsure[failed.groups] = False
     answer = _some(new, changed)
     if unsure.any():
-        old, _ = windows.answers(KeyWindows(asked.key[unsure], asked.window[unsure]), ~is_new)
+        old, failed_before = windows.answers(KeyWindows(asked.key[unsure], asked.window[unsure]), ~is_new)
         differs = _differs(definition, rows, _some(new, unsure), old)
+        if failed_before is not None:  # what was sent last is an answer from before it failed, or nothing
+            differs[failed_before.groups] = True
         changed[unsure] = differs
         answer = _some(new, changed)
         if definition.query.runs_functions:
-            answer = _without_gaps(definition, answer, _some(old, differs))
+            answer = _without_gaps(definition, answer, windows.leads(asked.key[changed]))
     if failed is None and not changed.any():
         return None
     chosen = Fired(asked.window[changed], answer)
@@ -76,11 +78,14 @@ def revise(
     return Revised(chosen, numbers, _log_of(definition, chosen, numbers, amended), failed)
 
 
-def _without_gaps(definition: Definition, answer: Grouped, old: Grouped) -> Grouped:
-    """An answer that has lost all its rows becomes one row of nulls: rows cannot say otherwise that there are none."""
+def _without_gaps(definition: Definition, answer: Grouped, leads: pa.Table) -> Grouped:
+    """An answer that has lost all its rows becomes one row of nulls: rows cannot say otherwise that there are none.
+
+    ``leads`` has a row with the key of each group.
+    """
     table, groups = answer
     gaps = groups.sizes == 0
-    keys = take_rows(old.table, old.groups.offsets[:-1][gaps])
+    keys = take_rows(leads, np.flatnonzero(gaps))
     columns = [
         keys.column(field.name) if field.name in definition.keys else pa.nulls(keys.num_rows, field.type)
         for field in table.schema
@@ -153,7 +158,8 @@ def _rows_of(answer: Grouped, groups: Int64Array) -> pa.Table:
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> BoolArray:
     """Elementwise, where null equals null and NaN equals NaN."""
     if pa.types.is_nested(left.type):
-        return np.array([a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)], dtype=np.bool_)
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return np.array([repr(a) == repr(b) for a, b in pairs], dtype=np.bool_)
     equal = pc.fill_null(pc.equal(left, right), False)
     both_null = pc.and_(pc.is_null(left, nan_is_null=True), pc.is_null(right, nan_is_null=True))
     both: BoolArray = np.asarray(pc.or_(equal, both_null).to_numpy(zero_copy_only=False), dtype=np.bool_)

@@ -62,6 +62,11 @@ class WindowAnswers:
         keys, windows = np.divmod(ranges(low[begins], high[ends] - low[begins] + 1), stride)
         return KeyWindows(keys, windows + oldest)
 
+    def leads(self, keys: Int64Array) -> pa.Table:
+        """A row of each of these keys."""
+        numbers, first = np.unique(self._order.key_of_row, return_index=True)
+        return take_rows(self._rows, first[np.searchsorted(numbers, keys)])
+
     def answers(self, asked: KeyWindows, present: BoolArray) -> Lowered:
         """One group of answer rows for each window, of those rows that are present; perhaps an empty one."""
         if self._definition.query.dominance is not None:

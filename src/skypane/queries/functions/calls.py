@@ -77,13 +77,10 @@ class Call:
         return name_of(self.function)
 
     def __call__(self, key: Any, window: Window | None, subject: Any) -> Any:
-        """Tell it as much as it wants to know."""
+        """Tell it as much as it wants to know; records come in the form that it wants."""
+        subject = FORMS[self.form](subject)
         told = (key, window, subject) if self.parameters == 3 else (key, subject)[2 - self.parameters :]
         return self.function(*told)
-
-    def records(self, table: pa.Table) -> Records:
-        """The records in the form that it wants."""
-        return FORMS[self.form](table)
 
 
 _RULES: Final = {

@@ -14,14 +14,26 @@ _LONGEST = 2_000
 
 
 def error_text(call: Call, error: BaseException) -> str:
-    """One line: what was raised, and where in the function's own file."""
+    """One line: what was raised, and where in the function's own file; text that every file can hold."""
     if isinstance(error, ReturnedWrongError):
-        return str(error)
-    said = " ".join(str(error).split())[:_LONGEST]
+        return _storable(str(error))
+    said = " ".join(_message(error).split())[:_LONGEST]
     code = getattr(call.function, "__code__", None)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if code and f.filename == code.co_filename]
     where = f" (line {frames[-1].lineno}: {frames[-1].line})" if frames and frames[-1].line else ""
-    return f"{type(error).__name__}: {said}{where}"
+    return _storable(f"{type(error).__name__}: {said}{where}")
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as another:  # noqa: BLE001 - the error is the user's, and so is what it says
+        return f"(its message cannot be shown: {type(another).__name__})"
+
+
+def _storable(text: str) -> str:
+    """Halves of characters, which are in no encoding, written out."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def function_error(function: str, text: str, key: dict[str, Any], window: Window | None) -> FunctionError:

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+import sysconfig
 import textwrap
+from datetime import date, time, timedelta
+from decimal import Decimal
 from functools import partial
 from hashlib import blake2b
 from types import CodeType, FunctionType, MethodType
@@ -21,6 +25,10 @@ import pyarrow as pa
 from skypane.queries.functions.calls import name_of
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
+_VALUES = (*_PLAIN, Decimal, date, time, timedelta, range, re.Pattern, np.generic)
+"""What is known by how it is written."""
+_CONTAINERS = (list, tuple, set, frozenset, dict)
+_STANDARD = sysconfig.get_paths()["stdlib"]
 
 
 def fingerprint(function: Any) -> str:
@@ -33,13 +41,16 @@ def fingerprint(function: Any) -> str:
 
 def _describe(value: Any, lines: list[str], seen: dict[int, Any]) -> None:
     """All that is known of a value, line by line."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _VALUES):
         lines.append(repr(value))
         return
     if id(value) in seen:
         return
     seen[id(value)] = value  # kept, so that no other object gets its id
-    if isinstance(value, partial):
+    if isinstance(value, _CONTAINERS):
+        _describe_container(value, lines, seen)
+        del seen[id(value)]  # equal ones count alike, whether they are the same or not
+    elif isinstance(value, partial):
         for part in (value.func, value.args, value.keywords):
             _describe(part, lines, seen)
     elif isinstance(value, MethodType):
@@ -47,35 +58,61 @@ def _describe(value: Any, lines: list[str], seen: dict[int, Any]) -> None:
         _describe(value.__self__, lines, seen)
     elif isinstance(value, FunctionType):
         _describe_function(value, lines, seen)
-    elif isinstance(value, dict):
-        for name in sorted(value, key=repr):
-            lines.append(repr(name))
-            _describe(value[name], lines, seen)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in sorted(value, key=repr) if isinstance(value, set | frozenset) else value:
-            _describe(item, lines, seen)
     else:
         _describe_object(value, lines, seen)
 
 
+def _describe_container(value: Any, lines: list[str], seen: dict[int, Any]) -> None:
+    """What is in it, between where it begins and where it ends."""
+    lines.append(f"{type(value).__name__} [")
+    if isinstance(value, dict):
+        for name in sorted(value, key=repr):
+            _describe(name, lines, seen)
+            _describe(value[name], lines, seen)
+    else:
+        for item in sorted(value, key=repr) if isinstance(value, set | frozenset) else value:
+            _describe(item, lines, seen)
+    lines.append("]")
+
+
 def _describe_object(value: Any, lines: list[str], seen: dict[int, Any]) -> None:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        _describe(value.tolist(), lines, seen)
+    elif hasattr(value, "__wrapped__"):  # a function with a cache
+        _describe(value.__wrapped__, lines, seen)
+    elif isinstance(value, np.ndarray):
         lines.append(f"{value.dtype} {value.shape} {blake2b(value.tobytes()).hexdigest()}")
     elif isinstance(value, pa.Schema | pa.DataType):
         lines.append(str(value))
     elif isinstance(value, type):
         lines.append(f"{value.__module__}:{value.__qualname__}")
-        lines.append(_source(value) or "")
+        lines.append("" if _is_standard(value) else _source(value) or "")
     else:
         _describe(type(value), lines, seen)
         if _is_users(type(value)):
-            _describe(dict(getattr(value, "__dict__", {})), lines, seen)
+            _describe(_fields(value), lines, seen)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    slots = {name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())}
+    own = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    return {**own, **getattr(value, "__dict__", {})}
+
+
+def _is_standard(kind: type) -> bool:
+    """Whether a class comes with Python."""
+    try:
+        found = str(inspect.getsourcefile(kind))
+    except TypeError:  # written in C
+        return True
+    return found.startswith(_STANDARD) and "site-packages" not in found
 
 
 def _is_users(kind: type) -> bool:
     """Whether objects of the class are looked into: not those of libraries, which may hold anything."""
     return (
-        _source(kind) is not None
+        not _is_standard(kind)
+        and _source(kind) is not None
         and not hasattr(kind, "__array_interface__")
         and "site-packages" not in str(inspect.getsourcefile(kind))
     )
@@ -98,11 +135,16 @@ def _describe_function(function: FunctionType, lines: list[str], seen: dict[int,
         except ValueError:  # not set yet
             continue
     for name in sorted(_names(code)):
-        found = function.__globals__.get(name)
-        own = isinstance(found, FunctionType | type) and found.__module__ == function.__module__
-        if name in function.__globals__ and (own or isinstance(found, (*_PLAIN, list, tuple, dict, partial))):
+        if name in function.__globals__ and _counts(found := function.__globals__[name], function.__module__):
             lines.append(name)
             _describe(found, lines, seen)
+
+
+def _counts(found: Any, module: str) -> bool:
+    """Whether something that a function names is looked into: values, and what its own module has made."""
+    if isinstance(found, FunctionType | type) or hasattr(found, "__wrapped__"):
+        return bool(getattr(found, "__module__", None) == module)
+    return isinstance(found, (*_VALUES, *_CONTAINERS, np.ndarray, partial)) or type(found).__module__ == module
 
 
 def _names(code: CodeType) -> set[str]:

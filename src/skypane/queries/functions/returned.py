@@ -10,8 +10,11 @@ import pyarrow as pa
 
 from skypane.model.columns import CHANGE, PREFIX, REVISION, WINDOW
 from skypane.model.errors import OptionError
+from skypane.queries.functions.values import as_array, cast
 
 _COLUMNS = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
+_MISSING = ("NAType", "NaTType")
+"""What pandas has for a value that is none."""
 _TAKEN = (WINDOW, REVISION, CHANGE)
 
 
@@ -41,6 +44,7 @@ def as_rows(value: Any, schema: pa.Schema) -> pa.Table:
         _check_names(value.column_names, schema)
         return pa.table([_cast(value.column(f.name), f) for f in schema], schema=schema)
     if hasattr(value, "columns") and hasattr(value, "to_numpy"):  # a DataFrame of pandas or polars
+        _check_names(list(value.columns), schema)
         return _from_columns({name: value[name] for name in value.columns}, schema)
     if isinstance(value, list | tuple) and all(isinstance(row, Mapping) for row in value):
         for row in value:
@@ -55,13 +59,23 @@ def as_rows(value: Any, schema: pa.Schema) -> pa.Table:
 def _from_columns(columns: Mapping[Any, Any], schema: pa.Schema) -> pa.Table:
     """A dict of columns; one of plain values is a single row."""
     _check_names(list(columns), schema)
-    if not any(isinstance(value, _COLUMNS) or hasattr(value, "to_numpy") for value in columns.values()):
-        columns = {name: [value] for name, value in columns.items()}
+    single = [name for name, value in columns.items() if not _is_column(value)]
+    if len(single) == len(columns):
+        columns = {name: [None if type(value).__name__ in _MISSING else value] for name, value in columns.items()}
+    elif single:
+        raise ReturnedWrongError(
+            f"returned {single[0]!r} as one value beside columns of several; return a list of dicts, one for each row"
+        )
     arrays = [_array(columns[field.name], field) for field in schema]
     lengths = {field.name: len(array) for field, array in zip(schema, arrays, strict=True)}
     if len(set(lengths.values())) > 1:
         raise ReturnedWrongError(f"returned columns of different lengths: {lengths}")
     return pa.table(arrays, schema=schema)
+
+
+def _is_column(value: Any) -> bool:
+    """Several values; a time of pandas can be made an array as its columns can, but has no length."""
+    return isinstance(value, _COLUMNS) or (hasattr(value, "to_numpy") and hasattr(value, "__len__"))
 
 
 def _check_names(names: Sequence[Any], schema: pa.Schema) -> None:
@@ -71,25 +85,29 @@ def _check_names(names: Sequence[Any], schema: pa.Schema) -> None:
     for name in names:
         if name not in schema.names:
             raise ReturnedWrongError(f"returned a column {name!r}; the schema has {', '.join(schema.names)} only")
+        if names.count(name) > 1:
+            raise ReturnedWrongError(f"returned column {name!r} twice")
 
 
 def _array(values: Any, field: pa.Field) -> pa.Array | pa.ChunkedArray:
     if hasattr(values, "to_arrow"):  # polars
         values = values.to_arrow()
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufbM":
-        values = pa.array(values)
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return _cast(values, field)
     try:
-        return pa.array(values, field.type, from_pandas=hasattr(values, "to_numpy"))
+        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufbM":
+            values = pa.array(values)
+        if isinstance(values, pa.Array | pa.ChunkedArray):
+            return _cast(values, field)
+        return as_array(values, field.type, from_pandas=hasattr(values, "to_numpy"))
+    except ReturnedWrongError:
+        raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _wrong(field, error) from error
 
 
 def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
     try:
-        return values if values.type == field.type else values.cast(field.type)
-    except pa.ArrowException as error:
+        return cast(values, field.type)
+    except (pa.ArrowException, ValueError) as error:
         raise ReturnedWrongError(
             f"returned column {field.name!r} as {values.type}; it is to be {field.type} ({_line(error)})"
         ) from error

@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from skypane.model.errors import OptionError
 from skypane.queries.functions.returned import ReturnedWrongError
+from skypane.queries.functions.values import as_array, shows_type
 
 State = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class StateType:
-    """The fields of a state, and which of them are NumPy arrays, of which shape if they have several dimensions."""
+    """The fields of a state, and which of them are NumPy arrays, of which shape unless they have one dimension."""
 
     schema: pa.Schema
     arrays: Mapping[str, tuple[int, ...] | None]
@@ -27,7 +28,7 @@ class StateType:
         """From the state to begin with; types that it does not show must be declared."""
         if not isinstance(init, Mapping) or not init or not all(isinstance(name, str) for name in init):
             raise OptionError(f"init={init!r} must be a dict, or a function that returns one: names and first values.")
-        arrays = {n: v.shape if v.ndim > 1 else None for n, v in init.items() if isinstance(v, np.ndarray)}
+        arrays = {n: v.shape if v.ndim != 1 else None for n, v in init.items() if isinstance(v, np.ndarray)}
         if declared is None:
             declared = pa.schema([pa.field(name, _inferred(name, value)) for name, value in init.items()])
         if sorted(declared.names) != sorted(init):
@@ -54,29 +55,34 @@ class StateType:
     def _check(self, state: object) -> None:
         if not isinstance(state, Mapping):
             raise ReturnedWrongError(f"returned a {type(state).__name__}; it must return the state, a dict")
-        if sorted(state) != sorted(self.schema.names):
+        if set(state) != set(self.schema.names):
             raise ReturnedWrongError(f"returned a state with the fields {list(state)}; it has {self.schema.names}")
         for name, shape in self.arrays.items():
-            if shape is not None and np.shape(state[name]) != shape:
-                raise ReturnedWrongError(
-                    f"returned state field {name!r} of shape {np.shape(state[name])}; in init it is {shape}"
-                )
+            if shape is not None and (found := _shape(state[name])) != shape:
+                raise ReturnedWrongError(f"returned state field {name!r} of shape {found}; in init it is {shape}")
 
     def _column(self, field: pa.Field, values: list[Any]) -> pa.Array:
         try:
             flat = [np.ravel(v) if field.name in self.arrays and v is not None else v for v in values]
-            return pa.array(flat, field.type)
+            return as_array(flat, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             why = " ".join(str(error).split())
             raise ReturnedWrongError(f"returned state field {field.name!r} that is not {field.type} ({why})") from error
 
     def _values(self, name: str, column: pa.ChunkedArray) -> list[Any]:
         if name not in self.arrays:
-            return list(column.to_pylist())
+            return list(column.to_pylist(maps_as_pydicts="strict"))
         shape = self.arrays[name]
         # A copy: the function may change its state in place, and what Arrow hands out is read-only.
         found = [None if not item.is_valid else item.values.to_numpy(zero_copy_only=False).copy() for item in column]
         return found if shape is None else [None if item is None else item.reshape(shape) for item in found]
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    try:
+        return tuple(np.shape(value))
+    except ValueError:  # lists of different lengths
+        return None
 
 
 def _inferred(name: str, value: object) -> pa.DataType:
@@ -84,7 +90,7 @@ def _inferred(name: str, value: object) -> pa.DataType:
         kind = pa.array([np.ravel(value) if isinstance(value, np.ndarray) else value]).type
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise OptionError(f"init: {name!r} is {value!r}, which Arrow cannot store ({error}).") from error
-    if "null" in str(kind):
+    if not shows_type(kind):
         raise OptionError(
             f"init: {name!r} is {value!r}, which does not show its type. Declare all types, e.g. state='{name} double'."
         )

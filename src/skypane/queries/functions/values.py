@@ -1,0 +1,121 @@
+"""Values: what Python has as what Arrow has, where nothing is lost; by itself Arrow cuts off fractions and fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime, time
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+_LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_LARGEST_FLOAT: Final = float(np.finfo(np.float32).max)
+_SHOWN: Final = 80
+
+
+def as_array(values: Any, kind: pa.DataType, *, from_pandas: bool = False) -> pa.Array | pa.ChunkedArray:
+    """Values as an array of the type; a ``ValueError``, or whatever Arrow raises, if they are none of it."""
+    if _may_lose(kind) and getattr(values, "dtype", None) in (None, np.dtype(object)):
+        for value in values:
+            _check(value, kind)
+    return pa.array(values, kind, from_pandas=from_pandas)
+
+
+def cast(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """The same of values that Arrow has already."""
+    if values.type == kind:
+        return values
+    if pa.types.is_struct(kind) and pa.types.is_struct(values.type):
+        for field in values.type:
+            if kind.get_field_index(field.name) < 0:
+                raise ValueError(f"it has no field {field.name!r}")
+    found = values.cast(kind)
+    rounds = (
+        pa.types.is_date(kind)
+        if pa.types.is_timestamp(values.type)
+        else pa.types.is_floating(values.type) and (pa.types.is_decimal(kind) or pa.types.is_boolean(kind))
+    )
+    if rounds and not found.cast(values.type).equals(values):
+        raise ValueError("there is more in the values than that")
+    return found
+
+
+def shows_type(kind: pa.DataType) -> bool:
+    """Whether a type that was found in values is one to hold others: not if it is of nothing, or of no fields."""
+    if pa.types.is_null(kind) or (pa.types.is_struct(kind) and not kind.num_fields):
+        return False
+    return all(shows_type(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _may_lose(kind: pa.DataType) -> bool:
+    is_number = pa.types.is_integer(kind) or pa.types.is_float32(kind)
+    return bool(is_number or pa.types.is_temporal(kind) or pa.types.is_nested(kind))
+
+
+def _check(value: Any, kind: pa.DataType) -> None:
+    """Refuse what Arrow would take, but not all of it."""
+    if value is None:
+        return
+    if pa.types.is_nested(kind):
+        _check_nested(value, kind)
+    elif isinstance(value, float | np.floating | Decimal):
+        _check_number(value, kind)
+    elif isinstance(value, datetime):
+        _check_time(value, kind)
+
+
+def _check_number(value: Any, kind: pa.DataType) -> None:
+    if math.isnan(value):
+        return
+    if pa.types.is_float32(kind):
+        if _LARGEST_FLOAT < abs(value) < math.inf:
+            raise ValueError(f"{value} is too large")
+    elif (pa.types.is_integer(kind) or pa.types.is_temporal(kind)) and int(value) != value:
+        raise ValueError(f"{value} is no whole number")
+
+
+def _check_time(value: datetime, kind: pa.DataType) -> None:
+    if value != value:  # noqa: PLR0124 - pandas has a time that is none
+        return
+    if pa.types.is_date(kind) and value.time() != time():
+        raise ValueError(f"{value} has a time of day")
+    if pa.types.is_timestamp(kind) and kind.unit != "ns" and getattr(value, "nanosecond", 0):
+        raise ValueError(f"{value} has nanoseconds")
+
+
+def _check_nested(value: Any, kind: pa.DataType) -> None:
+    if pa.types.is_struct(kind):
+        _check_struct(value, kind)
+    elif pa.types.is_map(kind):
+        for name, item in value.items() if isinstance(value, Mapping) else value:
+            _check(name, kind.key_type)
+            _check(item, kind.item_type)
+    elif any(is_kind(kind) for is_kind in _LISTS):
+        _check_list(value, kind.value_type)
+
+
+def _check_struct(value: Any, kind: pa.StructType) -> None:
+    if isinstance(value, Mapping):
+        names = [field.name for field in kind]
+        for name, item in value.items():
+            if name not in names:
+                raise ValueError(f"it has no field {name!r}")
+            _check(item, kind.field(name).type)
+    elif isinstance(value, tuple) and len(value) == kind.num_fields:
+        for item, field in zip(value, kind, strict=True):
+            _check(item, field.type)
+
+
+def _check_list(value: Any, kind: pa.DataType) -> None:
+    if isinstance(value, str | bytes):
+        raise ValueError(f"{value[:_SHOWN]!r} is a text, not a list")
+    if not _may_lose(kind):
+        return
+    numbers = isinstance(value, np.ndarray) and value.dtype != object
+    if numbers and not pa.types.is_float32(kind) and (value.dtype.kind != "f" or not (value % 1 != 0).any()):
+        return
+    for item in value:
+        _check(item, kind)
