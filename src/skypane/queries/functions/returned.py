@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from skypane.model.columns import CHANGE, PREFIX, REVISION, WINDOW
 from skypane.model.errors import OptionError
+from skypane.queries.functions.exact import UNFIT, exact_array
 
 _COLUMNS = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
 _TAKEN = (WINDOW, REVISION, CHANGE)
@@ -53,15 +54,20 @@ def as_rows(value: Any, schema: pa.Schema) -> pa.Table:
 
 
 def _from_columns(columns: Mapping[Any, Any], schema: pa.Schema) -> pa.Table:
-    """A dict of columns; one of plain values is a single row."""
+    """A dict of columns; one with a plain value in it is a single row."""
     _check_names(list(columns), schema)
-    if not any(isinstance(value, _COLUMNS) or hasattr(value, "to_numpy") for value in columns.values()):
+    if not all(map(_is_column, columns.values())):
         columns = {name: [value] for name, value in columns.items()}
     arrays = [_array(columns[field.name], field) for field in schema]
     lengths = {field.name: len(array) for field, array in zip(schema, arrays, strict=True)}
     if len(set(lengths.values())) > 1:
         raise ReturnedWrongError(f"returned columns of different lengths: {lengths}")
     return pa.table(arrays, schema=schema)
+
+
+def _is_column(value: Any) -> bool:
+    """Whether it is several values; a time of pandas has ``to_numpy`` as a series has, but no length."""
+    return isinstance(value, _COLUMNS) or (hasattr(value, "to_numpy") and hasattr(value, "__len__"))
 
 
 def _check_names(names: Sequence[Any], schema: pa.Schema) -> None:
@@ -81,8 +87,8 @@ def _array(values: Any, field: pa.Field) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return _cast(values, field)
     try:
-        return pa.array(values, field.type, from_pandas=hasattr(values, "to_numpy"))
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        return exact_array(values, field.type)
+    except UNFIT as error:
         raise _wrong(field, error) from error
 
 

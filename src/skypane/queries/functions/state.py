@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.model.errors import OptionError
+from skypane.queries.functions.exact import UNFIT, exact_array
 from skypane.queries.functions.returned import ReturnedWrongError
 
 State = dict[str, Any]
@@ -65,10 +66,12 @@ class StateType:
     def _column(self, field: pa.Field, values: list[Any]) -> pa.Array:
         try:
             flat = [np.ravel(v) if field.name in self.arrays and v is not None else v for v in values]
-            return pa.array(flat, field.type)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            return exact_array(flat, field.type)
+        except UNFIT as error:
             why = " ".join(str(error).split())
-            raise ReturnedWrongError(f"returned state field {field.name!r} that is not {field.type} ({why})") from error
+            raise ReturnedWrongError(
+                f"returned state field {field.name!r} that is not {field.type}, its type by init or state= ({why})"
+            ) from error
 
     def _values(self, name: str, column: pa.ChunkedArray) -> list[Any]:
         if name not in self.arrays:
@@ -82,7 +85,7 @@ class StateType:
 def _inferred(name: str, value: object) -> pa.DataType:
     try:
         kind = pa.array([np.ravel(value) if isinstance(value, np.ndarray) else value]).type
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+    except UNFIT as error:
         raise OptionError(f"init: {name!r} is {value!r}, which Arrow cannot store ({error}).") from error
     if "null" in str(kind):
         raise OptionError(
