@@ -29,6 +29,7 @@ class ConsoleSink(Sink):
 
     def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
         """Note what the rows of this schema are, so that titles can tell: one terminal shows all outputs."""
+        del spark
         if continuation is not None and continuation.output != "sink":
             self._outputs.append((schema, f", {continuation.output}"))
 
