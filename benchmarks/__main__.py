@@ -20,10 +20,12 @@ import skypane as sp  # noqa: E402
 from benchmarks import (  # noqa: E402
     kernels,
     lateness,
+    live,
     memory,
     one_key,
     overlap,
     pipeline,
+    rows,
     strategies,
     sustainable,
     traffic,
@@ -41,9 +43,11 @@ PURE: dict[str, ModuleType] = {
 """Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
+    "rows": rows,
     "windows": windows,
     "strategies": strategies,
     "sustainable": sustainable,
+    "live": live,
     "memory": memory,
 }
 """The same with ``run(spark, quick)``."""

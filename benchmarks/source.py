@@ -14,12 +14,17 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
+from skypane.traffic.points import anticorrelated, correlated, independent
+
 BLOCK_ROWS = 65_536
 START_US = 1_800_000_000_000_000
 
 
 class BenchSource(DataSource):
-    """Options: rate (records per second of event time), attributes, batch (records), paced, partitions, delay_ms."""
+    """Options: rate (records per second of event time), attributes, batch (records), paced, partitions, delay_ms.
+
+    And points: the number of a distribution in :data:`DISTRIBUTIONS`; without it, one block of points over and over.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -52,6 +57,7 @@ class BenchReader(DataSourceStreamReader):
         self._batch = int(options.get("batch", 0))
         self._partitions = int(options.get("partitions", 2))
         self._delay_us = options.get("delay_ms", 200) * 1e3
+        self._points = int(options["points"]) if "points" in options else None
         self._next = 0
         self._began: float | None = None
 
@@ -89,9 +95,22 @@ class BenchReader(DataSourceStreamReader):
             # Another rotation of the block for every batch: the same numbers, but not the same records.
             turn = first * 7_919 % BLOCK_ROWS
             columns = [pa.array(np.roll(points[i], turn)[:rows]) for i in range(self._attributes)]
+            if self._points is not None:
+                drawn = draw(self._points, np.random.default_rng(first), self._attributes, rows)
+                columns = [pa.array(drawn[i]) for i in range(self._attributes)]
             yield pa.RecordBatch.from_arrays(
                 [pa.array(times.astype(np.int64)).cast(pa.timestamp("us", "UTC")), *columns], names
             )
+
+
+DISTRIBUTIONS = ("independent", "anticorrelated", "mildly anticorrelated", "correlated")
+
+
+def draw(points: int, random: np.random.Generator, attributes: int, rows: int) -> np.ndarray[Any, Any]:
+    """New points; mildly anticorrelated ones are halfway between independent and anticorrelated ones."""
+    kinds = {0: (independent,), 1: (anticorrelated,), 2: (independent, anticorrelated), 3: (correlated,)}[points]
+    drawn: np.ndarray[Any, Any] = np.mean([kind(random, attributes, rows) for kind in kinds], axis=0)
+    return drawn
 
 
 @lru_cache(maxsize=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 from rich.table import Table
 
+import skypane as sp
 from benchmarks.pipeline import no_op_limit, skyline_query
 from benchmarks.scenarios import ORIGINALS, OVERLAPS, SCENARIOS
 from benchmarks.source import START_US, bench_stream
@@ -46,9 +48,15 @@ def keeps_up(spark: SparkSession, attributes: int, slide: str, rate: float, seco
     stay short (:data:`MOST_STEP_S`): batches that grow until they pay are no way to keep up, and a few tell no slope.
     """
     df = bench_stream(spark, rate=rate, attributes=attributes)
+    return lag_stays(
+        lambda folder: skyline_query(df, attributes, slide, folder, **{"trigger": "500 milliseconds", **how}), seconds
+    )
+
+
+def lag_stays(start: Callable[[Path], sp.RunningQuery], seconds: float, warm_up_s: float = 12.0) -> bool:
+    """Whether the lag of a query on a paced stream does not grow."""
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
-    query = skyline_query(df, attributes, slide, folder, **{"trigger": "500 milliseconds", **how})
-    warm_up_s = 12.0
+    query = start(folder)
     began = time.monotonic()
     while query.is_active and time.monotonic() - began < warm_up_s + seconds:
         time.sleep(0.2)
@@ -70,10 +78,15 @@ def highest_rate(
     spark: SparkSession, attributes: int, slide: str, start: float, seconds: float, rounds: int, **how: Any
 ) -> float:
     """Bisection between a rate that keeps up and one that does not, from a first guess."""
+    return bisected(lambda rate: keeps_up(spark, attributes, slide, rate, seconds, **how), start, rounds)
+
+
+def bisected(good: Callable[[float], bool], start: float, rounds: int) -> float:
+    """The highest good rate found; 0 if none was."""
     low, high = 0.0, 0.0
     rate = start
     for _ in range(rounds):
-        if keeps_up(spark, attributes, slide, rate, seconds, **how):
+        if good(rate):
             low = max(low, rate)
         else:
             high = rate if high == 0 else min(high, rate)

@@ -23,9 +23,10 @@ from skypane.model.errors import (
 
 if TYPE_CHECKING:
     from skypane.api.stream import stream
-    from skypane.api.table import skyline, top_delta, top_k
+    from skypane.api.table import as_of, skyline, skyline_intervals, top_delta, top_k
     from skypane.flow.definition import Definition
     from skypane.flow.windows.emit.base import Emission
+    from skypane.flow.windows.emit.updates import Updates
     from skypane.flow.windows.slide.base import Fired, Slide
     from skypane.lateness.delay_histogram import DelayHistogram
     from skypane.lateness.policy import Judgement, Lateness, Observation, PolicyState
@@ -61,9 +62,10 @@ if sys.executable and "PYSPARK_PYTHON" not in os.environ:
 # extend skypane.
 _LAZY = {
     "skypane.api.stream": ("stream",),
-    "skypane.api.table": ("skyline", "top_delta", "top_k"),
+    "skypane.api.table": ("as_of", "skyline", "skyline_intervals", "top_delta", "top_k"),
     "skypane.flow.definition": ("Definition",),
     "skypane.flow.windows.emit.base": ("Emission",),
+    "skypane.flow.windows.emit.updates": ("Updates",),
     "skypane.flow.windows.slide.base": ("Fired", "Slide"),
     "skypane.lateness.delay_histogram": ("DelayHistogram",),
     "skypane.lateness.policy": ("Judgement", "Lateness", "Observation", "PolicyState"),
@@ -133,12 +135,15 @@ __all__ = [
     "Slide",
     "Span",
     "StepRows",
+    "Updates",
     "Window",
     "WorkerLoad",
+    "as_of",
     "embedded_session",
     "latest_revisions",
     "register_sources",
     "skyline",
+    "skyline_intervals",
     "stream",
     "top_delta",
     "top_k",

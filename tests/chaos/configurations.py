@@ -52,6 +52,10 @@ WINDOWS = (
     ("1500 milliseconds", "1 second"),
     ("8 seconds", "500 milliseconds"),
 )
+ROW_WINDOWS = ((4, None, None), (9, 2, "1 second"), (2, 5, None), (20, 1, None))
+"""Records of a window, records from one to the next, the time to live of a key."""
+LIVE: tuple[str, None] = ("live 2 seconds", None)
+"""Instead of windows: every instant."""
 assert POLICIES.keys() == _POLICIES.keys() == _POLICY_SETTINGS.keys()
 
 
@@ -60,7 +64,8 @@ class Configuration:
     """One query and how it is run."""
 
     query: str
-    window: tuple[str, str | None]
+    window: tuple[str | int | None, ...]
+    """Size and slide; or of windows of records, from :data:`ROW_WINDOWS`."""
     keys: tuple[str, ...]
     policy: str
     emit: str
@@ -72,7 +77,13 @@ class Configuration:
 
     def build(self, df: Any) -> ContinuousQuery:
         """The query; the records may be anything until it is started."""
-        windowed = sp.stream(df, time="ts", key=list(self.keys) or None, partition=self.partition).window(*self.window)
+        stream: Any = sp.stream(df, time="ts", key=list(self.keys) or None, partition=self.partition)
+        if len(self.window) == 3:
+            windowed = stream.window_rows(*self.window[:2], ttl=self.window[2])
+        elif self.window == LIVE:
+            windowed = stream.live(LIVE[0].removeprefix("live "))
+        else:
+            windowed = stream.window(*self.window)
         asked: ContinuousQuery = getattr(windowed, self.query)(**QUERIES[self.query])
         policy = as_policy(self.policy, **{**_POLICIES[self.policy], **self.policy_settings})
         return asked.lateness(policy, **self.lateness).parallel(**self.parallel)
@@ -129,17 +140,22 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     }
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
-        "window": rng.choice(WINDOWS),
+        "window": rng.choice(ROW_WINDOWS if rng.random() < 0.2 else (*WINDOWS, LIVE)),
         "keys": rng.choice([(), ("city",), ("city", "zone")]),
         "policy": policy,
         "policy_settings": settings,
-        "emit": rng.choice(list(EMISSIONS)),
+        "emit": rng.choice([name for name, kind in EMISSIONS.items() if not kind.instants]),
         "lateness": lateness,
         "parallel": parallel,
         "partition": partition,
         "outputs": tuple(name for name in ("late", "quarantine") if rng.random() < 0.6),
     }
     chosen |= wanted
+    if chosen["window"] == LIVE:
+        # Most of what can be chosen is about windows: by chance they would seldom come together.
+        chosen |= {"query": rng.choice(["skyline", "top_k"]), "emit": rng.choice(["updates", "intervals"]), **wanted}
+        lateness.pop("allowed", None)
+        parallel |= {"sliding": "auto", "processing": "out_of_order"}
     if chosen["query"] == "apply" and "failed" not in chosen["outputs"]:
         chosen["outputs"] = (*chosen["outputs"], "failed")
     return Configuration(**chosen)

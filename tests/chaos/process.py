@@ -98,7 +98,8 @@ class Work:
     def prepared(self) -> list[pa.Table]:
         """The batches with the columns that Spark computes."""
         definition = self.plan[0]
-        return [prepare(definition.query, definition.keys, batch) for batch in self.batches]
+        with_id = definition.needs_record_id
+        return [prepare(definition.query, definition.keys, batch, with_id=with_id) for batch in self.batches]
 
     @cached_property
     def planned_outputs(self) -> Outputs:

@@ -68,6 +68,8 @@ def test_the_worlds_are_worth_running() -> None:
     rows = [row for w in worlds for steps in w.undisturbed.contents.get("results", {}).values() for row in steps]
     assert any("'revision': 1" in row for row in rows)
     assert any("'change': -1" in row for row in rows)
+    assert any("'partial': False" in row for row in rows)
+    assert any("'partial': True" in row for row in rows)
     for name in ("query", "policy", "emit"):
         assert len({getattr(world.work.configuration, name) for world in worlds}) >= 2, name
 

@@ -251,6 +251,35 @@ def test_what_is_missing_is_said_with_both_ways_to_give_it(missing: Any) -> None
     assert f"{missing.name} = ... in [{missing.section}] of the file" in result.output
 
 
+@pytest.mark.usefixtures("no_spark")
+@pytest.mark.parametrize(
+    ("windows", "options", "words"),
+    [
+        ("", [], "window of the query is missing: give --window DURATION, --window-rows NUMBER"),
+        ("window = '1 s'\nwindow_rows = 5", [], "window of the query is there twice"),
+        ("window = '1 s'\nslide_rows = 5", [], "window does not take slide_rows; it takes slide"),
+        ("window_rows = 5\nslide = '1 s'", [], "window_rows does not take slide; it takes slide_rows, ttl"),
+        ("window_rows = 0", [], "window_rows=0 must be a whole number from 1"),
+        ("window_rows = 5", ["--ttl", "soon"], "--ttl='soon' is not a duration"),
+        ("window_rows = 5", ["--allowed-lateness", "1 s"], "does not go with window_rows: a late record would shift"),
+    ],
+)
+def test_windows_that_cannot_be_meant(folder: Path, windows: str, options: list[str], words: str) -> None:
+    written(folder, COMPLETE.replace('window = "1 second"', windows))
+    result = runner.invoke(app, ["run", "query.toml", *options], env={"COLUMNS": "1000"})
+    assert result.exit_code == 2, result.output
+    assert words in " ".join(result.output.split())
+
+
+def test_windows_of_records_replace_those_of_the_file(folder: Path) -> None:
+    path = written(folder, COMPLETE.replace('window = "1 second"', 'window = "1 second"\nslide = "500 ms"'))
+    given = given_settings({"query_window_rows": "1000", "query_slide_rows": "100", "query_ttl": "1 day"})
+    chosen = plan(load_spec(path, {"query": given["query"]})).query.spec
+    assert str(chosen) == "sliding windows of 1,000 records every 100"
+    assert chosen.explain().startswith("10 panes of 100 records each, ")
+    assert chosen.explain().endswith("; a key is forgotten after 1 d")
+
+
 def test_the_sample_is_complete_valid_and_left_alone(folder: Path) -> None:
     assert "Wrote query.toml" in runner.invoke(app, ["init"]).output
     text = (folder / "query.toml").read_text()

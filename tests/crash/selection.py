@@ -5,6 +5,7 @@ Top-delta and aggregates have one key, whose windows several tasks share.
 
 from __future__ import annotations
 
+from tests.chaos import configurations
 from tests.chaos.configurations import Configuration
 from tests.crash.chains import Chain
 
@@ -59,6 +60,12 @@ AGGREGATE = Chain(
     ("parquet", "json", "discard"),
     files=8,
 )
+LIVE = Chain("live", Configuration("skyline", configurations.LIVE, ("city",), "harm", "updates"), files=6)
+INTERVALS = Chain(
+    "intervals",
+    Configuration("top_k", configurations.LIVE, (), "kslack", "intervals"),
+    files=6,
+)
 APPLY = Chain(
     "apply",
     Configuration(
@@ -72,12 +79,20 @@ APPLY = Chain(
     files=5,
 )
 FOLD = Chain("fold", Configuration("fold", ("1 second", "250 milliseconds"), (), "kslack", "changes"), files=5)
-CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD)
+ROWS = Chain(
+    "rows",
+    Configuration("skyline", (9, 2, "1 second"), ("city",), "fixed_delay", "changes"),
+    files=6,
+)
+CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, ROWS, LIVE, INTERVALS)
 KILLS = {
     SKYLINE.name: ("step.begin", "panes.done", "results.staged", "late.published"),
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
     APPLY.name: ("failed.published",),
     FOLD.name: ("windows.done",),
+    ROWS.name: ("windows.done", "manifest.committed"),
+    LIVE.name: ("panes.done", "windows.done", "results.published"),
+    INTERVALS.name: ("results.staged", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }
 """Where processes die, in this order; ``intent.logged`` is left to an idle stream."""

@@ -13,8 +13,16 @@ from tests.chaos.configurations import QUERIES
 from tests.crash import selection
 from tests.crash.chains import PLAIN_CUTS, SINK_KINDS, World, batches, world_in
 
-WITHIN = (selection.SKYLINE, selection.TOP_DELTA, selection.APPLY, selection.FOLD)
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
+WITHIN = (
+    selection.SKYLINE,
+    selection.TOP_DELTA,
+    selection.APPLY,
+    selection.FOLD,
+    selection.ROWS,
+    selection.LIVE,
+    selection.INTERVALS,
+)
 
 
 @pytest.fixture(scope="module")

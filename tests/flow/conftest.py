@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from skypane.flow.windows.slide import critical
+from skypane.kernels import sliding
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _thresholds() -> Iterator[None]:
-    big_key_rows = critical.BIG_KEY_ROWS
+    big_key_rows = sliding.BIG_KEY_ROWS
     yield
-    critical.BIG_KEY_ROWS = big_key_rows
+    sliding.BIG_KEY_ROWS = big_key_rows

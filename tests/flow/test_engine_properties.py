@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
 from skypane.flow.windows.emit.changes import Changes
-from skypane.flow.windows.slide import critical
+from skypane.kernels import sliding
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.kslack import KSlack
@@ -125,7 +125,7 @@ policies: st.SearchStrategy[Lateness] = st.sampled_from([KSlack(), KSlack("1 sec
     policy=policies,
     degree=st.sampled_from([1, 2, 4]),
     slide=st.sampled_from(["auto", "tiles", "recompute"]),
-    big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
+    big_key_rows=st.sampled_from([2, sliding.BIG_KEY_ROWS]),
     cuts=st.lists(st.integers(0, 60), max_size=6),
     seed=st.integers(0, 1000),
 )
@@ -141,7 +141,7 @@ def test_answers_equal_the_oracle_over_accepted_records(
     cuts: list[int],
     seed: int,
 ) -> None:
-    critical.BIG_KEY_ROWS = big_key_rows
+    sliding.BIG_KEY_ROWS = big_key_rows
     definition = Definition(query, WindowSpec(*spec), "ts", keys, sliding=slide)
     engine = Engine(definition, policy, FutureGuard(3_600_000_000))
     rng = random.Random(seed)
@@ -181,7 +181,7 @@ def test_answers_equal_the_oracle_over_accepted_records(
     spec=windows,
     keys=st.sampled_from([(), ("key",)]),
     degree=st.sampled_from([1, 3]),
-    big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
+    big_key_rows=st.sampled_from([2, sliding.BIG_KEY_ROWS]),
     cuts=st.lists(st.integers(0, 60), max_size=6),
 )
 def test_changes_fold_to_the_full_answers(
@@ -194,7 +194,7 @@ def test_changes_fold_to_the_full_answers(
     big_key_rows: int,
     cuts: list[int],
 ) -> None:
-    critical.BIG_KEY_ROWS = big_key_rows
+    sliding.BIG_KEY_ROWS = big_key_rows
     assume(slide != "tiles" or not isinstance(query, Aggregates))
     full = Definition(query, WindowSpec(*spec), "ts", keys, sliding=slide)
     emitted = []

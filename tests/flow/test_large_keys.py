@@ -9,7 +9,6 @@ from unittest.mock import patch
 import pytest
 
 from skypane.flow.definition import Definition
-from skypane.flow.windows.slide import critical
 from skypane.kernels import sliding
 from skypane.model.windows import WindowSpec
 from skypane.queries.base import Query
@@ -43,8 +42,8 @@ def test_large_keys_answer_by_index_what_the_oracle_says(
     for seed in range(4):
         rows = large_skylines(seed)
         with (
-            patch.object(critical, "BIG_KEY_ROWS", 2),
-            patch.object(critical, "slide_one", wraps=sliding.slide_one) as by_index,
+            patch.object(sliding, "BIG_KEY_ROWS", 2),
+            patch.object(sliding, "slide_one", wraps=sliding.slide_one) as by_index,
         ):
             outputs = run(definition, rows, [10, 25, 26, 44], degree=2)
         assert by_index.call_count >= 4
@@ -52,13 +51,13 @@ def test_large_keys_answer_by_index_what_the_oracle_says(
         assert answers == expected_answers(definition, accepted_of(rows, outputs))
 
 
-@pytest.mark.parametrize("big_key_rows", [2, critical.BIG_KEY_ROWS])
+@pytest.mark.parametrize("big_key_rows", [2, sliding.BIG_KEY_ROWS])
 @pytest.mark.parametrize("query", [Skyline(PREFERENCES), TopDelta(3, PREFERENCES)], ids=lambda query: query.kind)
 def test_late_records_correct_large_skylines(query: Query, big_key_rows: int) -> None:
     definition = Definition(query, WindowSpec(1_000_000, 200_000), "ts", ("key",), allowed_lateness_us=1_500_000)
     for seed in range(4):
         rows = large_skylines(seed)
-        with patch.object(critical, "BIG_KEY_ROWS", big_key_rows):
+        with patch.object(sliding, "BIG_KEY_ROWS", big_key_rows):
             outputs = run(definition, rows, [10, 25, 26, 44], degree=2)
         assert any(row["revision"] for output in outputs for table in output.answers for row in table.to_pylist())
         assert last_revisions(definition, outputs) == expected_answers(definition, accepted_of(rows, outputs))

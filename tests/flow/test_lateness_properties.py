@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
-from skypane.flow.windows.slide import critical
+from skypane.kernels import sliding
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.local.engine import Engine, StepOutput
@@ -78,7 +78,7 @@ def last_revisions(definition: Definition, outputs: list[StepOutput]) -> Answer:
     keys=st.sampled_from([(), ("key",)]),
     allowed_us=st.sampled_from([1, 400_000, 3_000_000]),
     slide=st.sampled_from(["auto", "recompute"]),
-    big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
+    big_key_rows=st.sampled_from([2, sliding.BIG_KEY_ROWS]),
     cuts=cuts_of_streams,
 )
 def test_the_last_revisions_equal_the_oracle_over_accepted_records(
@@ -91,7 +91,7 @@ def test_the_last_revisions_equal_the_oracle_over_accepted_records(
     big_key_rows: int,
     cuts: list[int],
 ) -> None:
-    critical.BIG_KEY_ROWS = big_key_rows
+    sliding.BIG_KEY_ROWS = big_key_rows
     definition = Definition(query, WindowSpec(*spec), "ts", keys, sliding=slide, allowed_lateness_us=allowed_us)
     outputs = run(definition, rows, cuts, degree=2)
     assert last_revisions(definition, outputs) == expected_answers(definition, accepted_of(rows, outputs))
@@ -123,7 +123,7 @@ PREFERENCES = Preferences(("a",), ("b",))
     spec=windows,
     keys=st.sampled_from([(), ("key",)]),
     horizon_us=st.sampled_from([300_000, 10**9]),
-    big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
+    big_key_rows=st.sampled_from([2, sliding.BIG_KEY_ROWS]),
     cuts=cuts_of_streams,
 )
 def test_harmful_are_the_late_records_that_a_window_would_have_selected(
@@ -135,7 +135,7 @@ def test_harmful_are_the_late_records_that_a_window_would_have_selected(
     big_key_rows: int,
     cuts: list[int],
 ) -> None:
-    critical.BIG_KEY_ROWS = big_key_rows
+    sliding.BIG_KEY_ROWS = big_key_rows
     window = WindowSpec(*spec)
     definition = Definition(query, window, "ts", keys, harm_horizon_us=horizon_us)
     outputs = run(definition, rows, cuts, degree=2)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
 from skypane.flow.late.reach import reach
-from skypane.flow.windows.slide import critical
+from skypane.kernels import sliding
 from skypane.model.columns import ID, PANE, PREFIX
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.windows import WindowSpec
@@ -84,12 +84,12 @@ rows_strategy = st.lists(
     query=st.sampled_from(QUERIES),
     shape=st.sampled_from([(1, 1), (4, 1), (6, 4), (7, 3), (2, 5), (16, 1), (1_000, 1)]),
     keys=st.sampled_from([(), ("key",)]),
-    big_key_rows=st.sampled_from([2, critical.BIG_KEY_ROWS]),
+    big_key_rows=st.sampled_from([2, sliding.BIG_KEY_ROWS]),
 )
 def test_the_windows_that_keep_a_row_are_those_that_select_it(
     rows: list[dict[str, Any]], query: Query, shape: tuple[int, int], keys: tuple[str, ...], big_key_rows: int
 ) -> None:
-    critical.BIG_KEY_ROWS = big_key_rows
+    sliding.BIG_KEY_ROWS = big_key_rows
     window = WindowSpec(*shape)
     shape = window.shape
     rows = [{**row, ID: number, SCORE: row["a"]} for number, row in enumerate(rows)]

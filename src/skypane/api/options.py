@@ -16,6 +16,7 @@ from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, S
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
+from skypane.model.numbers import MOST
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.pane_strategy import MAX_DEGREE
 from skypane.scheduling.partitioning import PARTITIONINGS
@@ -35,6 +36,12 @@ SECTIONS: Final[Mapping[str, str]] = {
     "run": "how to run",
 }
 """The topics, each a section of the TOML file."""
+WINDOW_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "window": ("slide",),
+    "window_rows": ("slide_rows", "ttl"),
+    "live": (),
+}
+"""The settings that say what windows are, one of which is needed, and what goes with each."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +112,14 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("query", "time", Text("ts"), "The column with the event time.", needed=True),
     Option("query", "key", Names("city"), "Key columns: each key has its own answers."),
     Option("query", "partition", Text("sensor"), "The column that names a record's partition of the source."),
-    Option("query", "window", Length(), "The length of the windows.", needed=True),
+    Option("query", "window", Length(), "The length of the windows; this, window_rows or live is needed."),
     Option("query", "slide", Length(), "How often a window starts; without it windows tumble."),
+    Option("query", "window_rows", Whole(1, MOST), "Instead of window: so many records of a key make a window."),
+    Option("query", "slide_rows", Whole(1, MOST), "window_rows: after how many records the next window starts."),
+    Option("query", "ttl", Length(), "window_rows: a key without records for so long, by their times, is forgotten."),
+    Option(
+        "query", "live", Length(), "Instead of window: the answer at every instant, from records no older than this."
+    ),
     Option("query", "minimize", Names("price"), "skyline, top_delta: attributes of which less is better."),
     Option("query", "maximize", Names("rating"), "skyline, top_delta: attributes of which more is better."),
     Option("query", "delta", Whole(1), "top_delta: how many records."),
@@ -241,9 +254,9 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "run",
         "emit",
         Choice(tuple(EMISSIONS), objects=True),
-        "Whole answers, or changes from window to window.",
-        "full",
+        "Whole answers, or changes from window to window; with live, updates or intervals. Default: full, or updates.",
     ),
+    Option("run", "expiries", Flag(), "updates: also tell of records that leave because they expire.", default=True),
     Option("run", "name", Text("best-offers"), "The name of the query in Spark."),
     Option(
         "run",

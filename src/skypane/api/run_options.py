@@ -12,6 +12,7 @@ from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.emit.names import emission
 from skypane.lateness.suspects import Ending
 from skypane.model.durations import Duration
+from skypane.model.panes import Panes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +35,8 @@ class RunOptions:
     available_now: bool = False
     flush: bool | Literal["auto"] = "auto"
     idle_timeout: Duration | None = "1 minute"
-    emit: str | Emission = "full"
+    emit: str | Emission | None = None
+    expiries: bool = True
     name: str | None = None
     accept_changed_code: bool = False
 
@@ -51,7 +53,7 @@ class RunOptions:
             return "auto"
         return "all" if self.flush else None
 
-    @property
-    def emission(self) -> Emission:
-        """What is sent of the windows' answers."""
-        return emission(self.emit)
+    def emission(self, window: Panes) -> Emission:
+        """What is sent of answers; unless it is said, what goes with the windows."""
+        chosen = emission(window.default_emit if self.emit is None else self.emit)
+        return chosen if self.expiries else chosen.without_expiries()

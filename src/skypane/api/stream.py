@@ -23,7 +23,9 @@ from skypane.lateness.policy import Lateness
 from skypane.model.ddl import SchemaLike
 from skypane.model.durations import Duration
 from skypane.model.errors import OptionError
+from skypane.model.live import LiveSpec
 from skypane.model.panes import Panes
+from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.apply import Apply
@@ -78,6 +80,25 @@ class Stream:
         No slide: tumbling windows. A slide longer than the size: hopping windows, with gaps between them.
         """
         return Windowed(self, WindowSpec.parse(size, slide))
+
+    def window_rows(self, size: int, slide: int | None = None, *, ttl: Duration | None = None) -> Windowed:
+        """Windows of ``size`` records of a key that start every ``slide`` records, in the order of their times.
+
+        No slide: tumbling windows. A slide larger than the size: hopping windows, with records between them.
+
+        ttl: a key that has had no record for so long, by the records' own times, is forgotten: its open windows are
+            told, marked partial, and its next record is the first again. By default keys are never forgotten.
+        """
+        return Windowed(self, RowWindows.parse(size, slide, ttl))
+
+    def live(self, life: Duration, slide: Duration | None = None) -> Windowed:
+        """No windows: the answer at every instant, from the records of the last ``life``, told as it changes.
+
+        Skylines and top-k can be followed like this, with ``emit="updates"`` or ``emit="intervals"``.
+        """
+        if slide is not None:
+            raise OptionError("live(...) follows every instant: there is no slide. Leave slide= out, or use .window().")
+        return Windowed(self, LiveSpec.parse(life))
 
 
 @dataclass(frozen=True)
@@ -256,7 +277,8 @@ class ContinuousQuery:
         available_now: bool = False,
         flush: bool | Literal["auto"] = "auto",
         idle_timeout: Duration | None = "1 minute",
-        emit: str | Emission = "full",
+        emit: str | Emission | None = None,
+        expiries: bool = True,
         name: str | None = None,
         accept_changed_code: bool = False,
     ) -> RunningQuery:
@@ -276,13 +298,16 @@ class ContinuousQuery:
         idle_timeout: when no record has come for so long, emit the windows that would have ended by now, had the
             stream gone on; ``None`` waits for ever.
         emit: ``"full"``, every window's whole answer; or ``"changes"``, rows with ``change`` +1 or -1 that turn the
-            previous window's answer of the key into this one: far fewer rows where windows overlap.
+            previous window's answer of the key into this one: far fewer rows where windows overlap. With ``live``:
+            ``"updates"`` (the default), rows with ``change`` +1 or -1, ``at`` which instant and by which ``cause``; or
+            ``"intervals"``, a row with ``valid_from`` and ``valid_to`` for each record when it has left.
+        expiries: with updates, ``False`` leaves out those of records that merely expire: ``expires`` has said when.
         name: what Spark calls the query.
         accept_changed_code: continue from the checkpoint although functions of ``apply`` or ``fold`` have changed.
         """
         sinks = (sink, checkpoint, late, quarantine, failed)
         ends = (trigger, available_now, flush, idle_timeout)
-        run = RunOptions(*sinks, *ends, emit, name, accept_changed_code)
+        run = RunOptions(*sinks, *ends, emit, expiries, name, accept_changed_code)
         return launch(self.source.df, *self.plan(run, self._slots))
 
     def check(self, run: RunOptions) -> str:
@@ -297,7 +322,7 @@ class ContinuousQuery:
             self.spec,
             self.source.time,
             self.source.keys,
-            emit=run.emission,
+            emit=run.emission(self.spec),
             sliding=self.parallelism.sliding,
             partition=self.source.partition,
             allowed_lateness_us=self.waiting.allowed_us,

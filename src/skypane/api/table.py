@@ -7,12 +7,16 @@ answered here and now, without Spark.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from skypane.local.as_of import as_of_frame, parse_instant
 from skypane.local.frames import answer_frame
+from skypane.model.durations import Duration
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
+from skypane.queries.skyline_intervals import SkylineIntervals
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
 
@@ -64,9 +68,46 @@ def top_k(df: Table, k: int, *, score: str, by: Sequence[str] | str = (), invali
     return _answer(df, TopK(k, score), by, invalid)
 
 
+def skyline_intervals(
+    df: Table,
+    *,
+    time: str,
+    within: Duration,
+    minimize: Sequence[str] | str | None = (),
+    maximize: Sequence[str] | str | None = (),
+    by: Sequence[str] | str = (),
+    invalid: str = "error",
+) -> Table:
+    """When each row was in the skyline of the rows of the last ``within``, with ``valid_from`` and ``valid_to``.
+
+    The history of ``sp.stream(...).live(within).skyline(...)``, at once: a row is live from its ``time`` on, and rows
+    that were never in the skyline are left out. Intervals are half open; :func:`as_of` reads them.
+    """
+    return _answer(df, SkylineIntervals.of(time, within, Preferences.of(minimize, maximize)), by, invalid)
+
+
+def as_of(df: Table, instant: datetime | str) -> Table:
+    """The rows of a table of intervals (``emit="intervals"``, :func:`skyline_intervals`) that were valid at an instant.
+
+    The instant is a ``datetime`` or a text such as ``"2026-01-01 14:03:07.2"``; without a time zone it is meant in
+    UTC, or as it stands where the table's times have no zone either. Of a running query the table has the records
+    that have left so far, so it is complete up to a life before the punctuation.
+    """
+    if is_spark(df):
+        from skypane.spark.as_of import as_of_dataframe  # noqa: PLC0415 - the other tables need no Spark
+
+        return cast("Table", as_of_dataframe(cast("DataFrame", df), parse_instant(instant)))
+    return cast("Table", as_of_frame(df, parse_instant(instant)))
+
+
+def is_spark(df: object) -> bool:
+    """Whether Spark is to be asked."""
+    return type(df).__module__.split(".")[0] == "pyspark"
+
+
 def _answer(df: Table, query: Query, by: Sequence[str] | str, invalid: str) -> Table:
     keys = (by,) if isinstance(by, str) else tuple(by)
-    if type(df).__module__.split(".")[0] == "pyspark":
+    if is_spark(df):
         # Only now: the other tables need no Spark.
         from skypane.spark.table import answer_once  # noqa: PLC0415
 

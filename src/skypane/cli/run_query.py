@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import skypane as sp
 from skypane.api.by_name import as_policy
-from skypane.api.options import OPTIONS, SINKS
+from skypane.api.options import OPTIONS, SINKS, WINDOW_KINDS
 from skypane.api.run_options import RunOptions
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
@@ -24,7 +24,7 @@ from skypane.traffic.stream import Stream as GeneratedStream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from skypane.api.stream import ContinuousQuery, Windowed
+    from skypane.api.stream import ContinuousQuery, Stream, Windowed
     from skypane.flow.definition import Definition
     from skypane.spark.sinks.base import Sink
 
@@ -74,10 +74,30 @@ def _query(spec: Spec) -> ContinuousQuery:
     records = cast("DataFrame", None)  # There are none until Spark is; nobody looks at them before.
     asked, waiting = spec["query"], dict(spec["lateness"])
     stream = sp.stream(records, time=asked["time"], key=asked.get("key"), partition=asked.get("partition"))
-    query = _question(asked, stream.window(asked["window"], slide=asked.get("slide")))
+    query = _question(asked, _windowed(asked, stream))
     of_policy = {name: waiting.pop(name) for name in _OF_POLICY & set(waiting)}
     policy = as_policy(waiting.pop("policy", "kslack"), **of_policy)
     return query.lateness(policy, **waiting).parallel(**spec["parallel"])
+
+
+def _windowed(asked: Mapping[str, Any], stream: Stream) -> Windowed:
+    """Windows of time, or of records, or every instant."""
+    chosen = [name for name in WINDOW_KINDS if name in asked]
+    if len(chosen) != 1:
+        what = "is missing" if not chosen else "is there twice"
+        raise OptionError(
+            f"window of the query {what}: give --window DURATION, --window-rows NUMBER for windows of so many records, "
+            "or --live DURATION for the answer at every instant; or window, window_rows or live in [query] of the file."
+        )
+    for other in sorted({name for kind, names in WINDOW_KINDS.items() for name in names if kind not in chosen}):
+        if other in asked:
+            taken = ", ".join(WINDOW_KINDS[chosen[0]]) or "nothing else"
+            raise OptionError(f"{chosen[0]} does not take {other}; it takes {taken}.")
+    if "window" in asked:
+        return stream.window(asked["window"], slide=asked.get("slide"))
+    if "live" in asked:
+        return stream.live(asked["live"])
+    return stream.window_rows(asked["window_rows"], slide=asked.get("slide_rows"), ttl=asked.get("ttl"))
 
 
 def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:

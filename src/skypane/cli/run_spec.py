@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from skypane.api.options import MOVED, OPTIONS, SECTIONS, SINKS, Option, options_of
+from skypane.api.options import MOVED, OPTIONS, SECTIONS, SINKS, WINDOW_KINDS, Option, options_of
 from skypane.model.errors import OptionError
 
 if sys.version_info >= (3, 11):
@@ -18,6 +18,7 @@ else:
 
 Spec = dict[str, dict[str, Any]]
 """Settings by section and name; every section is there."""
+_OF_WINDOWS = {name for kind, names in WINDOW_KINDS.items() for name in (kind, *names)}
 _OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
 
 
@@ -27,11 +28,13 @@ def load_spec(path: Path | None, given: Mapping[str, Mapping[str, Any]]) -> Spec
     for section, settings in ({} if path is None else _read(path)).items():
         spec[section] = _section(path, section, settings)
     for section, chosen in given.items():
-        # Settings of another policy, or another sink, are not wanted with the one that was chosen.
+        # Settings of another policy, another sink or other windows are not wanted with those that were chosen.
         if section in SINKS and "format" in chosen:
             spec[section].clear()
         if section == "lateness" and "policy" in chosen:
             spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_POLICY}
+        if section == "query" and set(chosen) & set(WINDOW_KINDS):
+            spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_WINDOWS}
         spec[section].update(chosen)
     return spec
 

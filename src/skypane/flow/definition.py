@@ -54,7 +54,8 @@ class Definition:
     @property
     def added_columns(self) -> tuple[str, ...]:
         """The columns that the result has beside keys and answers."""
-        return (WINDOW, *((REVISION,) if self.allowed_lateness_us else ()), *self.emit.columns())
+        window = () if self.emit.instants else (WINDOW,)
+        return (*window, *((REVISION,) if self.allowed_lateness_us else ()), *self.emit.columns())
 
     @property
     def judges_late(self) -> bool:
@@ -62,11 +63,19 @@ class Definition:
         return self.harm_horizon_us > 0
 
     @property
+    def every_record_counts(self) -> bool:
+        """Whether a late record is harmful whatever else there was: every one does, or shifts those after it."""
+        return self.window.counted or not self.query.selective
+
+    @property
+    def needs_record_id(self) -> bool:
+        """Whether records need a hash of all they say: to cut ties, or to be counted in one order."""
+        return self.window.counted or self.query.needs_record_id()
+
+    @property
     def retention_us(self) -> int:
         """How long sealed panes are kept beyond their last window."""
-        # Where every record counts, a late one is harmful whatever else there was.
-        selective = self.query.selective
-        return max(self.allowed_lateness_us, self.harm_horizon_us if selective else 0)
+        return max(self.allowed_lateness_us, 0 if self.every_record_counts else self.harm_horizon_us)
 
     def history_from(self, punctuation_us: int) -> int:
         """The oldest pane that a record within the retention can still have a window in common with."""
@@ -107,7 +116,7 @@ class Definition:
             "window": dict(self.window.describe()),
             "time": self.time,
             "keys": list(self.keys),
-            "emit": self.emit.name,
+            "emit": self.emit.variant,
             "slide": self.sliding,
             "allowed_lateness_us": self.allowed_lateness_us,
             "processing": self.processing,

@@ -99,7 +99,7 @@ class PaneClock:
         latencies = Latencies(
             _mean_ms(sum(times.last_us - times.first_us for times in closed), len(closed)),
             _mean_ms(sum(now_us - times.last_us for times in closed), len(closed)),
-            _mean_ms(waited_us, sum(windows)),
+            None if window.counted else _mean_ms(waited_us, sum(windows)),
         )
         needed_from = window.first_pane(window.closed_before(after_us))
         past = sorted((pane, times.first_us) for pane, times in panes.items() if needed_from <= pane < sealed)

@@ -103,21 +103,23 @@ class Kept(Generic[S]):
     """The past: which windows were answered again, and how often."""
     held: tuple[S, ...] = ()
     """Records whose time is in doubt, with what has come since."""
+    counters: tuple[S, ...] = ()
+    """Of windows that are counted in records: how many each key has had."""
 
     @property
     def parts(self) -> tuple[S, ...]:
         """All of them."""
-        return (*self.panes, *self.buffer, *self.sealed, *self.revisions, *self.held)
+        return (*self.panes, *self.buffer, *self.sealed, *self.revisions, *self.held, *self.counters)
 
     @property
     def to_answer(self) -> tuple[S, ...]:
         """Those that windows to come are answered from."""
-        return (*self.panes, *self.buffer)
+        return (*self.panes, *self.buffer, *self.counters)
 
     @classmethod
     def merge(cls, parts: Sequence[Kept[S]]) -> Kept[S]:
         """All together."""
-        names = ("panes", "buffer", "sealed", "revisions", "held")
+        names = ("panes", "buffer", "sealed", "revisions", "held", "counters")
         return cls(*(_chained(getattr(p, name) for p in parts) for name in names))
 
 

@@ -82,6 +82,8 @@ class StepState(Generic[S]):
     """How many tasks the stages of the last step were to have."""
     routing: RoutingState | None = None
     """What the next batch's plan is made from, if records are routed."""
+    told: int = 0
+    """Where windows are counted in records: how many were accepted when those of open windows were last told."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,16 @@ class Move(Generic[R]):
     late: tuple[R, ...] = ()
     rows_by_group: Mapping[int, int] = field(default_factory=dict)
     """Rows of all these partials."""
+    ending: Ending | None = None
+    """Of a step that the clock decided: what it ends."""
     filled: PaneRange | None = None
     """The panes of the step's accepted records, as far as they are known; for planning only."""
 
     def changes_nothing(self, definition: Definition, kept: Kept[S]) -> bool:
-        """Whether there is nothing to take in, and no window to close that has rows."""
+        """Whether there is nothing to take in, and no window to close, or to tell of, that has rows."""
         closes = definition.window.closes_windows(self.before.punctuation_us, self.after_us)
-        return not (self.partials or self.late or self.trusted is not None or (kept.to_answer and closes))
+        tells = definition.window.tells_partial(self.ending)
+        return not (self.partials or self.late or self.trusted is not None or (kept.to_answer and (closes or tells)))
 
 
 class Stages(Protocol[R, S]):
@@ -167,7 +172,9 @@ def finish(
     degrees = flow.degrees.choose(before.degrees)
     decision = _ended(flow, before, stages, ending, now_us)
     base = replace(before, degrees=degrees, routing=None)
-    stepped = _move(flow, before, base, stages, PaneReport(), decision, now_us)
+    stepped = _move(flow, before, base, stages, PaneReport(), decision, now_us, ending)
+    if flow.definition.window.tells_partial(ending):
+        stepped = replace(stepped, state=replace(stepped.state, told=stepped.state.ledger.accepted))
     if flow.splitting is None or before.routing is None:
         return stepped
     planner = BatchPlanner(flow.splitting, degrees.panes or slots)
@@ -179,7 +186,8 @@ def ends_anything(flow: Flow, before: StepState[S], stages: Stages[R, S], ending
     """Whether such a step would close a window that is open, or decide about a record that is held."""
     decision, window = _ended(flow, before, stages, ending, now_us), flow.definition.window
     closes = window.closes_windows(before.progress.punctuation_us, decision.progress.punctuation_us)
-    return closes or decision.ledger != Ledger()
+    tells = window.tells_partial(ending) and before.told != before.ledger.accepted
+    return closes or tells or decision.ledger != Ledger()
 
 
 def _ended(flow: Flow, before: StepState[S], stages: Stages[R, S], ending: Ending, now_us: int) -> Decision:
@@ -203,6 +211,7 @@ def _move(
     panes: PaneReport[R],
     decision: Decision,
     now_us: int,
+    ending: Ending | None = None,
 ) -> Stepped[R, S]:
     """Run the window stage for what was decided, and add everything up."""
     after_us = decision.progress.punctuation_us
@@ -215,6 +224,7 @@ def _move(
         held=decision.held,
         late=panes.late,
         rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
+        ending=ending,
         filled=range_of([*decision.records_by_pane]),
     )
     windows = stages.windows(move, before.kept)

@@ -41,6 +41,8 @@ Shape: TypeAlias = tuple[int, int]
 """How many panes a window has, and how many panes lie between two windows."""
 EXACT: Shape = (1, 1)
 """A window of one pane has all its rows, whatever other panes have: every row is looked up to the end."""
+BIG_KEY_ROWS = 4_096
+"""Keys with more rows are joined by index, the others all at once with plain loops."""
 _WORTH_A_THREAD = 2_048
 """Fewer rows are looked up in less time than threads take to start."""
 
@@ -97,6 +99,25 @@ def slide_one(
         # A row whose critical pane is younger than any live one is dominated by a fresh row: it need not be looked up.
         asking = _undecided(panes, critical, died, shape, new, int(panes[live].max()))
         ask(_index(table, image, exact, panes, live), asking)
+
+
+def slide_keys(
+    table: Floats,
+    panes: Indices,
+    fresh: Mask,
+    offsets: Indices,
+    critical: Indices,
+    died: Indices,
+    shape: Shape,
+    threads: int = 1,
+) -> None:
+    """Join every key by itself, in place: large ones by index, the others all together."""
+    big = np.diff(offsets) > BIG_KEY_ROWS
+    for key in np.flatnonzero(big):
+        own = slice(int(offsets[key]), int(offsets[key + 1]))
+        slide_one(table[own], panes[own], fresh[own], critical[own], died[own], shape, threads)
+    if not big.all():
+        slide_groups(table, panes, fresh & np.repeat(~big, np.diff(offsets)), offsets, critical, died)
 
 
 def _share(threads: int, rows: Indices, look_up: Callable[[Indices], None]) -> None:

@@ -10,6 +10,7 @@ from skypane.kernels.rankings import top_k_groups
 from skypane.kernels.segments import combine_moments, segment_moments, segment_sum, segment_sum_pairs
 from skypane.kernels.skylines import load_trees, skyline_groups
 from skypane.kernels.sliding import warm_bounds, warm_sliding
+from skypane.kernels.top_k_sweep import warm_top_k_sweep
 
 
 def warm() -> None:
@@ -30,3 +31,4 @@ def warm() -> None:
     combine_moments(*segment_moments(column, offsets), np.array([0, 2]))
     warm_sliding()
     warm_bounds()
+    warm_top_k_sweep()

@@ -144,7 +144,7 @@ def auto_slack_us(panes: Panes) -> int:
 
 def slack_warning(policy: Lateness, panes: Panes, slack_us: int) -> str | None:
     """What to tell the user if answers wait for several windows' length; ``None`` if they do not, or as was asked."""
-    if not policy.adapts or slack_us <= _LONG_WINDOWS * panes.reach_us:
+    if not policy.adapts or panes.counted or slack_us <= _LONG_WINDOWS * panes.reach_us:
         return None
     return (
         f"answers wait {format_duration_us(slack_us // 1000 * 1000)} for late records, more than {_LONG_WINDOWS} "

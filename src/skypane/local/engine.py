@@ -134,7 +134,8 @@ class _Stages:
         reports = []
         for rows in self.tasks:
             worker = PaneWorker(self.definition, frontier)
-            worker.feed(prepare(self.definition.query, self.definition.keys, rows))
+            definition = self.definition
+            worker.feed(prepare(definition.query, definition.keys, rows, with_id=definition.needs_record_id))
             reports.append(worker.finish())
         report = PaneReport.merge(reports, frontier.guard)
         return report, together(report.suspects)
@@ -145,6 +146,7 @@ class _Stages:
         late = None if late is None else sorted_by_group(late)
         fresh = present([*move.partials, move.trusted])
         held = Kept(*(present([together(tables)]) for tables in (kept.panes, kept.buffer, kept.sealed, kept.revisions)))
+        held = replace(held, counters=present([together(kept.counters)]))
         sizes: Counter[int] = Counter()
         for table in present([*held.to_answer, late, *fresh]):
             sizes.update(rows_by_group(table))
@@ -176,7 +178,7 @@ class _Stages:
             handing = StepDelivery(self.definition, self.delivery, span, rows)
         reports = []
         for share in shares:
-            inputs = inputs_of(share)
+            inputs = replace(inputs_of(share), ending=move.ending)
             report = processing_of(self.definition).run(move.before, move.after_us, inputs)
             reports.append(replace(report, rows_read=inputs.rows_read, rows_owned=inputs.rows_owned))
             if handing is not None:
@@ -203,7 +205,8 @@ def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | No
 
     panes, buffer = (together(share.read(table) for table in tables) for tables in (held.panes, held.buffer))
     judged = own(present([late])) if share.first_of_groups else None
-    return WindowInputs(panes, buffer, [share.read(part) for part in fresh], judged, past, share)
+    fresh = [share.read(part) for part in fresh]
+    return WindowInputs(panes, buffer, fresh, judged, past, share, own(held.counters))
 
 
 def _output(stepped: Stepped[pa.Table, pa.Table]) -> tuple[EngineState, StepOutput]:

@@ -22,7 +22,7 @@ _ROW = f"{PREFIX}row"
 
 def answer_frame(df: Any, query: Query, keys: tuple[str, ...], invalid: str) -> Any:
     """The rows that the query chooses, in their order unless it ranks them, with the columns that it adds."""
-    frame = _frame(df)
+    frame = frame_of(df)
     records = _records(frame, query, keys)
     check_once(records.schema, keys, invalid)
     prepared = _prepared(records, query, keys)
@@ -44,7 +44,8 @@ def _chosen(frame: nw.DataFrame[Any], rows: Int64Array) -> nw.DataFrame[Any]:
         raise SchemaError(f"Arrow cannot take rows of a column of this table: {error}. Convert it first.") from error
 
 
-def _frame(df: Any) -> nw.DataFrame[Any]:
+def frame_of(df: Any) -> nw.DataFrame[Any]:
+    """A frame of any kind that is answered in process; anything else is refused."""
     try:
         frame: nw.DataFrame[Any] = nw.from_native(df, eager_only=True)
     except TypeError as error:

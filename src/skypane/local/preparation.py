@@ -14,13 +14,13 @@ from skypane.queries.base import Query
 from skypane.tables.grouping import one_zero
 
 
-def prepare(query: Query, keys: Sequence[str], rows: pa.Table) -> pa.Table:
+def prepare(query: Query, keys: Sequence[str], rows: pa.Table, *, with_id: bool = False) -> pa.Table:
     """Add the key group, the record id and the query's expressions (plain columns or whole numbers only)."""
     columns = {name: one_zero(rows.column(name)) if name in keys else rows.column(name) for name in rows.column_names}
     own = list(columns.values())
     for name, expression in query.expressions().items():
         columns[name] = _evaluate(rows, expression.sql)
-    if query.needs_record_id():
+    if with_id or query.needs_record_id():
         columns[ID] = pa.array([_hash(row) for row in _values(own)], pa.int64())
     groups = [_hash(key) % KEY_GROUPS for key in _values([columns[key] for key in keys])]
     columns[GROUP] = pa.array(groups if keys else [0] * rows.num_rows, pa.int32())

@@ -16,6 +16,9 @@ PANE: Final = "__sp_pane"
 ID: Final = "__sp_id"
 """A hash of the whole record: breaks ties the same way whatever order records come in."""
 
+COUNTER: Final = "__sp_counter"
+"""Which counter counts the records of a row's key, where windows are counted in records."""
+
 OTHERS: Final = "__sp_others"
 """Of a held record: how many trusted records came with it or after it."""
 
@@ -27,6 +30,21 @@ WINDOW: Final = "window"
 
 CHANGE: Final = "change"
 """The result column of ``emit="changes"``: +1 for a record that enters the answer, -1 for one that leaves it."""
+
+AT: Final = "at"
+"""The result column of ``emit="updates"``: the instant."""
+
+CAUSE: Final = "cause"
+"""The result column of ``emit="updates"``: why the record enters or leaves."""
+
+EXPIRES: Final = "expires"
+"""The result column of ``emit="updates"``: when the record stops to be live."""
+
+VALID_FROM: Final = "valid_from"
+"""The result column of ``emit="intervals"``: the first instant at which the record was in the answer."""
+
+VALID_TO: Final = "valid_to"
+"""The result column of ``emit="intervals"``: the first instant at which it was not any more."""
 
 REVISION: Final = "revision"
 """The result column of ``lateness(allowed=...)``: 0 for a window's first answer, 1, 2, ... for corrected ones."""

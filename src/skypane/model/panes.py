@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from skypane.model.groups import BoolArray, Int64Array
+
+if TYPE_CHECKING:
+    from skypane.model.row_windows import RowWindows
 
 NO_PANE = -(2**62)
 """Older than any pane, and any window."""
@@ -41,13 +44,17 @@ def range_of_all(found: Iterable[PaneRange | None]) -> PaneRange | None:
     return PaneRange(min(p.first for p in known), max(p.end for p in known)) if known else None
 
 
+Border: TypeAlias = Any
+"""A number of a window or pane: an int for all keys, or an array with one for each, by the number of its counter."""
+
+
 class Span(NamedTuple):
     """What one step closes: the windows ``first .. end - 1``, from the panes below ``sealed_before``."""
 
-    first: int
-    end: int
-    sealed_before: int
-    joined_before: int
+    first: Border
+    end: Border
+    sealed_before: Border
+    joined_before: Border
     """The panes below this number were sealed by earlier steps."""
 
 
@@ -56,6 +63,8 @@ class Panes(ABC):
 
     processing: ClassVar[str | None] = None
     """How records become answers, by name, where such windows need a way of their own."""
+    default_emit: ClassVar[str] = "full"
+    """What is sent of answers, by name, if nothing else is said."""
 
     @property
     @abstractmethod
@@ -112,6 +121,21 @@ class Panes(ABC):
     @abstractmethod
     def describe(self) -> Mapping[str, object]:
         """The fingerprint that a checkpoint keeps."""
+
+    @property
+    def rows(self) -> RowWindows | None:
+        """How windows are counted in records, if they are: no time says then when one starts or ends."""
+        return None
+
+    @property
+    def counted(self) -> bool:
+        """Whether windows are counted in records."""
+        return self.rows is not None
+
+    def tells_partial(self, ending: str | None) -> bool:
+        """Whether a step that the clock decided also tells of windows that it cannot close."""
+        del ending
+        return False
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -17,6 +17,10 @@ class Window:
     end_us: int
     time_zone: str | None = "UTC"
     """How ``start`` and ``end`` are shown; ``None`` for times without a zone."""
+    ranks: tuple[int, int] | None = None
+    """Of a window of records: the ranks of its first and its last one, which is the one at ``end``."""
+    partial: bool = False
+    """Of a window of records: whether some are missing yet."""
 
     @property
     def start(self) -> datetime:
@@ -34,6 +38,9 @@ class Window:
         return (self.end_us - self.start_us) / 1e6
 
     def __str__(self) -> str:
+        if self.ranks is not None:
+            first, last = self.ranks
+            return f"{first} .. {last}{' (partial)' * self.partial}, {iso(self.start_us)} .. {iso(self.end_us)}"
         return f"[{iso(self.start_us)}, {iso(self.end_us)})"
 
     def _shown(self, time_us: int) -> datetime:

@@ -100,6 +100,10 @@ class Aggregates(Query):
             if len(output.expressions) > 1:
                 output.accumulator.check_order(schema.field(_order(index)).type, output.name)
 
+    def reads(self) -> Sequence[str]:
+        """The arguments of the functions."""
+        return tuple(self.expressions())
+
     def added_columns(self) -> Sequence[str]:
         """All of them."""
         return tuple(output.name for output in self.outputs)

@@ -58,8 +58,8 @@ class Query(ABC):
     """A window computation. Implement one in its own file; register nothing; run the law suite on it.
 
     That ``combine`` is associative and commutative is promised by all. What else the stages may rely on, a query says
-    itself: ``selection``, ``dominance``, ``answer_is_partial``, ``decomposable``, ``keeps_records``, ``reads_frame``,
-    ``in_order``, ``added_columns``. Nobody asks for its class.
+    itself: ``selection``, ``dominance``, ``ranking``, ``answer_is_partial``, ``decomposable``, ``keeps_records``,
+    ``reads_frame``, ``in_order``, ``added_columns``. Nobody asks for its class.
     """
 
     kind: ClassVar[str]
@@ -97,9 +97,18 @@ class Query(ABC):
         return None
 
     @property
+    def ranking(self) -> Ranking | None:
+        """How records are ranked, if an answer is the best few of them."""
+        return None
+
+    @property
     def selective(self) -> bool:
         """Whether it selects records."""
         return self.selection is not None
+
+    def reads(self) -> Sequence[str] | None:
+        """The columns that ``lift`` reads, if that is all; ``None`` where whole records are wanted."""
+        return None
 
     def added_columns(self) -> Sequence[str]:
         """The columns of the answer that the records do not have."""
@@ -201,6 +210,27 @@ class Dominance(Protocol):
 
     def matrix(self, rows: pa.Table) -> Float64Array:
         """One row of numbers per record, smaller is better."""
+        ...
+
+
+class Ranking(Protocol):
+    """A query that answers with the best ``k`` records of a total order, so that they can be followed live."""
+
+    @property
+    def k(self) -> int:
+        """How many."""
+        ...
+
+    def inputs(self) -> Sequence[str]:
+        """The columns that decide."""
+        ...
+
+    def ranks(self, rows: pa.Table) -> Int64Array:
+        """The rank of each row, 0 for the best; all different."""
+        ...
+
+    def scored(self, rows: pa.Table) -> pa.Table:
+        """The rows with the columns that answers have."""
         ...
 
 

@@ -122,8 +122,11 @@ class FoldedStates(_Folded):
         return not self.fold.commutative
 
     def placed(self, placement: Placement) -> Query:
-        """A record that comes after its pane was folded cannot be put in order: then records are kept."""
-        if self.in_order and placement.amendable:
+        """A record that comes after its pane was folded cannot be put in order: then records are kept.
+
+        They are, too, where windows are counted in records: a pane of ranks gets its records over several steps.
+        """
+        if (self.in_order and placement.amendable) or placement.window.counted:
             return FoldedRecords(self.fold).placed(placement)
         return super().placed(placement)
 

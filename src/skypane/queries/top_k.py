@@ -102,12 +102,27 @@ class TopK(Selection):
         """The best k of each group."""
         return np.sort(self._ranked(rows, groups))
 
+    @property
+    def ranking(self) -> TopK:
+        """Itself."""
+        return self
+
+    def ranks(self, rows: pa.Table) -> Int64Array:
+        """The rank of each row, 0 for the best."""
+        scores, whole = comparable(rows.column(_SCORE_INPUT)), Groups.whole(rows.num_rows)
+        order = kernels.top_k_groups(scores, rows.column(ID).to_numpy(), whole.offsets, rows.num_rows)
+        ranks = np.empty(rows.num_rows, dtype=np.int64)
+        ranks[order] = np.arange(rows.num_rows)
+        return ranks
+
+    def scored(self, rows: pa.Table) -> pa.Table:
+        """The rows with their score."""
+        return rows.append_column(SCORE, rows.column(_SCORE_INPUT))
+
     def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
         """The best k of each group, best first, with their score."""
         best = self._ranked(partials, groups)
-        table = take_rows(partials, best)
-        table = table.append_column(SCORE, table.column(_SCORE_INPUT))
-        return Grouped(table, Groups.from_sizes(np.minimum(groups.sizes, self.k)))
+        return Grouped(self.scored(take_rows(partials, best)), Groups.from_sizes(np.minimum(groups.sizes, self.k)))
 
     def reference(self, rows: Sequence[Row]) -> list[Row]:
         """Sort everything."""

@@ -59,7 +59,8 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
     for key in definition.keys:
         if key not in records.names:
             definition.check(records)
-    prepared = with_computed_columns(normalised_keys(df, definition.keys), definition.query, definition.keys)
+    normal, with_id = normalised_keys(df, definition.keys), definition.needs_record_id
+    prepared = with_computed_columns(normal, definition.query, definition.keys, with_id=with_id)
     seen_by_workers = arrow_schema(prepared)
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
     return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))

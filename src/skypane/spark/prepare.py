@@ -27,11 +27,13 @@ from skypane.spark.record_id import record_id
 from skypane.spark.schemas import quoted
 
 
-def with_computed_columns(df: DataFrame, query: Query, keys: tuple[str, ...]) -> DataFrame:
+def with_computed_columns(
+    df: DataFrame, query: Query, keys: tuple[str, ...], *, with_id: bool | None = None
+) -> DataFrame:
     """The records with the internal columns that Spark computes: key group, record id, expressions."""
     df = with_expressions(df, query.expressions())
     extra: dict[str, Column] = {}
-    if query.needs_record_id():
+    if query.needs_record_id() if with_id is None else with_id:
         extra[ID] = record_id(df)
         try:
             df.select(extra[ID])

@@ -59,3 +59,13 @@ def together(tables: Iterable[pa.Table | None]) -> pa.Table | None:
         return found[0] if found else None
     names = [name for name in found[-1].column_names if all(name in table.column_names for table in found)]
     return pa.concat_tables([table.select(names) for table in found])
+
+
+def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The columns as this run has them, in front of what the slide has added to its state.
+
+    The state may be of a session that ordered its columns, or showed its times, otherwise.
+    """
+    added = [field for field in table.schema if field.name not in schema.names]
+    wanted = pa.schema([*schema, *added])
+    return table if table.schema.equals(wanted) else table.select(wanted.names).cast(wanted)

@@ -65,8 +65,12 @@ def _nested_text(value: Any, kind: pa.DataType) -> str:
 
 def _struct_text(value: dict[str, Any], kind: pa.StructType) -> str:
     texts = {field.name: value_text(value[field.name], field.type) for field in kind}
-    if list(texts) != ["start", "end"] or None in value.values():
+    of_rows = list(texts) == ["first", "last", "start", "end", "partial"]
+    if not (of_rows or list(texts) == ["start", "end"]) or None in value.values():
         return "{" + ", ".join(f"{name}: {text}" for name, text in texts.items()) + "}"
+    if of_rows:
+        span = _struct_text(value, pa.struct([kind.field("start"), kind.field("end")]))
+        return f"{value['first']} .. {value['last']}{' (partial)' * value['partial']}, {span}"
     # A window; unless it is long, the day of its end is clear.
     short = pa.types.is_timestamp(kind.field("end").type) and value["end"] - value["start"] < _DAY_US
     return f"{texts['start']} .. {texts['end'].rsplit(' ', 1)[-1] if short else texts['end']}"

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.local.preparation import prepare
-from skypane.model.columns import PREFIX, WINDOW
+from skypane.model.columns import ID, PREFIX, WINDOW
 from skypane.model.groups import BoolArray
 from skypane.model.panes import Panes
 from skypane.model.window import Window
@@ -21,7 +21,9 @@ from skypane.queries.base import Query
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 Answer = dict[tuple[Any, ...], list[str]]
-"""(keys..., window start us) -> the answer's rows as sorted text."""
+"""(keys..., window start us) -> the answer's rows as sorted text; with windows of records: start, end, first, last,
+partial."""
+Members = dict[tuple[Any, ...], list[dict[str, Any]]]
 
 
 def micros(when: datetime) -> int:
@@ -45,7 +47,7 @@ def size_and_slide_us(window: Panes) -> tuple[int, int]:
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """What the query's reference says about every window that has records."""
-    prepared = prepare(definition.query, definition.keys, accepted)
+    prepared = prepare(definition.query, definition.keys, accepted, with_id=definition.needs_record_id)
     return answers_by_reference(definition, prepared.to_pylist(), prepared.schema)
 
 
@@ -53,7 +55,24 @@ def answers_by_reference(
     definition: Definition, rows: Iterable[dict[str, Any]], schema: pa.Schema | None = None
 ) -> Answer:
     """The same for records that have their internal columns."""
-    members: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    members = _by_rank(definition, rows) if definition.window.counted else _by_time(definition, rows)
+    answers = {}
+    for where, group in members.items():
+        own = dict(zip(definition.keys, where, strict=False))
+        window = _window_at(definition, where[len(definition.keys) :])
+        answers[where] = as_text(definition, definition.query.reference_of(group, own, window, schema))
+    return answers
+
+
+def _window_at(definition: Definition, where: tuple[Any, ...]) -> Window:
+    if definition.window.counted:
+        start, end, first, last, partial = where
+        return Window(start, end, definition.time_zone, (first, last), partial)
+    return Window(where[0], where[0] + size_and_slide_us(definition.window)[0], definition.time_zone)
+
+
+def _by_time(definition: Definition, rows: Iterable[dict[str, Any]]) -> Members:
+    members: Members = defaultdict(list)
     size, slide = size_and_slide_us(definition.window)
     for row in rows:
         time = micros(row[definition.time])
@@ -62,24 +81,47 @@ def answers_by_reference(
             where = (*(row[k] for k in definition.keys), start)
             members[where].append(row)
             start -= slide
-    answers = {}
-    for where, group in members.items():
-        own = dict(zip(definition.keys, where[:-1], strict=True))
-        at = Window(where[-1], where[-1] + size, definition.time_zone)
-        answers[where] = as_text(definition, definition.query.reference_of(group, own, at, schema))
-    return answers
+    return members
+
+
+def _by_rank(definition: Definition, rows: Iterable[dict[str, Any]]) -> Members:
+    """All windows that have a record: the stream is over, so those that are not complete are told, too."""
+    window = definition.window.rows
+    assert window is not None
+    lives: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (micros(row[definition.time]), row[ID])):
+        life = lives[tuple(row[k] for k in definition.keys)]
+        gap_us = micros(row[definition.time]) - micros(life[-1][-1][definition.time]) if life else None
+        if gap_us is None or (window.ttl_us is not None and gap_us > window.ttl_us):
+            life.append([])
+        life[-1].append(row)
+    members: Members = {}
+    for key, each in ((key, each) for key, own in lives.items() for each in own):
+        for first in range(0, len(each), window.slide):
+            inside = each[first : first + window.size]
+            times = (micros(row[definition.time]) for row in (inside[0], inside[-1]))
+            where = (*key, *times, first, first + len(inside) - 1, len(inside) < window.size)
+            members[where] = inside
+    return members
+
+
+def where_of(definition: Definition, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The key and the window of a result row."""
+    window, keys = row[WINDOW], (row[k] for k in definition.keys)
+    start, end = micros(window["start"]), micros(window["end"])
+    if definition.window.counted:
+        return (*keys, start, end, window["first"], window["last"], window["partial"])
+    assert end - start == size_and_slide_us(definition.window)[0]
+    return (*keys, start)
 
 
 def actual_answers(definition: Definition, tables: Iterable[pa.Table]) -> Answer:
     """The same form from result tables; a window that comes twice is an error."""
     answers: Answer = {}
-    size, _ = size_and_slide_us(definition.window)
     for table in tables:
         here: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         for row in table.to_pylist():
-            assert micros(row[WINDOW]["end"]) - micros(row[WINDOW]["start"]) == size
-            where = (*(row[k] for k in definition.keys), micros(row[WINDOW]["start"]))
-            here[where].append(row)
+            here[where_of(definition, row)].append(row)
         for where, group in here.items():
             assert where not in answers, f"window {where} was emitted twice"
             answers[where] = as_text(definition, group)

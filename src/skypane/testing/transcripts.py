@@ -19,7 +19,10 @@ Times are seconds since the epoch. A step gives the records that arrive in one b
 
 A step may say what the clock shows, e.g. ``now: 100``; without it, the records are old ones, long in the past. With a
 flush of ``auto``, or ``idle: true``, the clock closes windows. ``held: 2`` says how many records are held after a step.
-With ``allowed_lateness: 10 seconds`` the rows of the windows begin with their revision.
+With ``allowed_lateness: 10 seconds`` the rows of the windows begin with their revision. Windows of records, e.g.
+``window: {rows: 4, slide: 2}``, are told by their ranks and times: ``{window: [0, 3], times: [1, 9], rows: ...}``, and
+``partial: true`` if they are not complete. With ``live: 10 seconds`` instead of a window, steps have rows that are
+``told``: the key, what the emission adds, then the record.
 """
 
 from __future__ import annotations
@@ -43,6 +46,9 @@ from skypane.lateness.suspects import Ending
 from skypane.local.engine import LONG_AFTER_US, Engine
 from skypane.model.ddl import as_schema
 from skypane.model.durations import parse_duration_us
+from skypane.model.live import LiveSpec
+from skypane.model.panes import Panes
+from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.apply import Apply
@@ -136,32 +142,37 @@ def outcome_of(
     transcript: Transcript, answers: Sequence[pa.Table], late: Sequence[pa.Table], quarantined: Sequence[pa.Table]
 ) -> Outcome:
     """Result tables in the form of the transcript's expectations."""
-    keys = transcript.definition.keys
-    windows: dict[tuple[Any, ...], list[list[Any]]] = {}
-    for row in (row for table in answers for row in table.to_pylist()):
-        window = row.pop("window")
-        where = (_seconds(window["start"]), _seconds(window["end"]), *(row[key] for key in keys))
-        windows.setdefault(where, []).append([_plain(v) for name, v in row.items() if name not in keys])
     own = transcript.schema.names
     texts = [
         [[_plain(row[name]) for name in own] for t in tables for row in t.to_pylist()] for tables in (late, quarantined)
     ]
-    return Outcome(
-        sorted(_window_text(where, rows) for where, rows in windows.items()),
-        *(sorted(map(repr, text)) for text in texts),
-    )
+    lost = [sorted(map(repr, text)) for text in texts]
+    if transcript.definition.emit.instants:
+        told = [repr([_plain(value) for value in row.values()]) for table in answers for row in table.to_pylist()]
+        return Outcome(sorted(told), *lost)
+    return Outcome(_windows(transcript, answers), *lost)
+
+
+def _windows(transcript: Transcript, answers: Sequence[pa.Table]) -> list[str]:
+    """The answers of windows as text."""
+    keys = transcript.definition.keys
+    windows: dict[tuple[Any, ...], list[list[Any]]] = {}
+    for row in (row for table in answers for row in table.to_pylist()):
+        where = (_window_of(row.pop("window")), *(row[key] for key in keys))
+        windows.setdefault(where, []).append([_plain(v) for name, v in row.items() if name not in keys])
+    return sorted(_window_text(where, rows) for where, rows in windows.items())
 
 
 def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
     schema = pa.schema([(column, _TYPES[kind]) for column, kind in body["schema"].items()])
     key = body.get("key", [])
-    window = body["window"]
+    window = _panes(body)
     definition = Definition(
         _query(body["query"], body.get("time", "ts")),
-        WindowSpec.parse(window["size"], window.get("slide")),
+        window,
         body.get("time", "ts"),
         (key,) if isinstance(key, str) else tuple(key),
-        emit=emission(body.get("emit", "full")),
+        emit=emission(body.get("emit", window.default_emit)),
         allowed_lateness_us=parse_duration_us(body.get("allowed_lateness", "0 s"), "allowed_lateness", zero_ok=True),
     )
     future = body.get("max_future")
@@ -170,6 +181,15 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
     )
     steps = [_step(schema, step) for step in body["steps"]]
     return Transcript(name, definition, _policy(body.get("lateness", {"kslack": {}})), guard, schema, steps)
+
+
+def _panes(body: Mapping[str, Any]) -> Panes:
+    if "live" in body:
+        return LiveSpec.parse(body["live"])
+    window = body["window"]
+    if "rows" in window:
+        return RowWindows.parse(window["rows"], window.get("slide"), window.get("ttl"))
+    return WindowSpec.parse(window["size"], window.get("slide"))
 
 
 def _query(body: Mapping[str, Any], time: str) -> Query:
@@ -202,9 +222,10 @@ def _step(schema: pa.Schema, body: Mapping[str, Any]) -> TranscriptStep:
         ]
         records = pa.Table.from_pylist(rows, schema)
     windows = [
-        _window_text((*map(float, w["window"]), *w.get("key", [])), [[_plain(v) for v in row] for row in w["rows"]])
+        _window_text((_told(w), *w.get("key", [])), [[_plain(v) for v in row] for row in w["rows"]])
         for w in body.get("windows", [])
     ]
+    windows += [repr([_plain(value) for value in row]) for row in body.get("told", [])]
     late, quarantined = (
         [repr([_plain(v) for v in row]) for row in body.get(name, [])] for name in ("late", "quarantined")
     )
@@ -225,9 +246,34 @@ def _ending(body: Mapping[str, Any]) -> Ending | None:
     return None if "flush" not in body else "auto" if body["flush"] == "auto" else "all"
 
 
+def _told(body: Mapping[str, Any]) -> str:
+    """What a story says of a window."""
+    if "times" not in body:
+        return _span_text(*body["window"])
+    return _rank_text(*body["window"], *body["times"], partial=body.get("partial", False))
+
+
+def _window_of(window: Mapping[str, Any]) -> str:
+    """The same of a window of results."""
+    times = _seconds(window["start"]), _seconds(window["end"])
+    return (
+        _rank_text(window["first"], window["last"], *times, partial=window["partial"])
+        if "first" in window
+        else (_span_text(*times))
+    )
+
+
+def _span_text(start: float, end: float) -> str:
+    return f"[{start:g}, {end:g})"
+
+
+def _rank_text(first: int, last: int, start: float, end: float, *, partial: bool) -> str:
+    return f"{first}..{last} of {start:g}..{end:g}{' partial' * partial}"
+
+
 def _window_text(where: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
-    start, end, *keys = where
-    return f"[{start:g}, {end:g}) {keys or ''} {sorted(map(repr, rows))}"
+    span, *keys = where
+    return f"{span} {keys or ''} {sorted(map(repr, rows))}"
 
 
 def _plain(value: Any) -> Any:

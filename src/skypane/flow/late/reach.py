@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.flow.late.pane_order import PaneOrder
-from skypane.flow.windows.slide import critical
 from skypane.flow.windows.slide.critical import window_range
 from skypane.flow.windows.slide.tile_tree import TileTree
+from skypane.kernels import sliding
 from skypane.kernels.sliding import STILL_ALIVE, bound_groups, bound_one, warm_bounds
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Int64Array
@@ -74,7 +74,7 @@ def _by_dominance(definition: Definition, table: pa.Table, wanted: BoolArray) ->
     values = query.matrix(take_rows(table.select(list(query.inputs())), rows))
     panes, asked = table.column(PANE).to_numpy()[rows], wanted[rows]
     older, younger = np.full(len(rows), NO_PANE), np.full(len(rows), STILL_ALIVE)
-    big = groups.sizes > critical.BIG_KEY_ROWS
+    big = groups.sizes > sliding.BIG_KEY_ROWS
     for index in np.flatnonzero(big):
         own = slice(int(groups.offsets[index]), int(groups.offsets[index + 1]))
         if asked[own].any():

@@ -13,6 +13,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.late.past import Past
 from skypane.flow.reports import WindowReport
 from skypane.lateness.progress import Progress
+from skypane.lateness.suspects import Ending
 from skypane.model.panes import PaneRange, Span
 from skypane.scheduling.partitioning import EVERYTHING, Cutting, Partitioning, WindowShare
 from skypane.tables.rows import present, sorted_by_group
@@ -34,6 +35,10 @@ class WindowInputs:
     """Looks up sealed panes; called only if there are records that need them."""
     share: WindowShare = EVERYTHING
     """Which windows the task answers; the tables have the rows of the panes that it needs for them."""
+    counters: pa.Table | None = None
+    """How many records each key has had, where they are counted."""
+    ending: Ending | None = None
+    """Of a step that the clock decided: what it ends."""
 
     @property
     def rows_read(self) -> int:
@@ -60,6 +65,11 @@ class Processing(ABC):
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
+
+    @classmethod
+    @abstractmethod
+    def check(cls, definition: Definition) -> None:
+        """Raise :class:`~skypane.model.errors.OptionError` if the query cannot be processed like this."""
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from skypane.flow.definition import Definition
 from skypane.flow.late.past import Past
 from skypane.flow.panes.lifting import combine_partials, in_some_window, lift_rows
 from skypane.flow.processing.base import Processing, WindowInputs
@@ -16,6 +17,7 @@ from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import WindowWorker
 from skypane.lateness.progress import Progress
 from skypane.model.columns import PANE
+from skypane.model.errors import OptionError
 from skypane.model.panes import PaneRange, Span
 from skypane.scheduling.partitioning import Cutting, Partitioning
 
@@ -33,6 +35,15 @@ class OutOfOrder(Processing):
             if self._definition.query.keeps_records
             else "keeps one partial per key and pane"
         )
+
+    @classmethod
+    def check(cls, definition: Definition) -> None:
+        """Windows cannot be told instant by instant."""
+        if definition.emit.instants:
+            raise OptionError(
+                f"emit={definition.emit.name!r} is about every instant, and windows are answered when they end. Use "
+                "emit='changes', or sp.stream(...).live('10 seconds') instead of .window(...)."
+            )
 
     def lift(self, rows: pa.Table) -> pa.Table:
         """One partial per key and pane."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,10 @@ class Failed(NamedTuple):
         return Failed(self.groups[mask], self.window_ids[mask], self.rows.filter(pa.array(mask)))
 
 
+Naming: TypeAlias = Callable[[Frames, Int64Array], Frames]
+"""Keys and windows as the query is to learn them, of frames with the keys that rows have and the numbers of windows."""
+
+
 class Lowered(NamedTuple):
     """The answer of each group, with its key; some may have failed."""
 
@@ -49,14 +53,20 @@ class Lowered(NamedTuple):
 
 
 def lowered(
-    definition: Definition, whole: Grouped, source: pa.Table, rows: Int64Array, window_ids: Int64Array
+    definition: Definition,
+    whole: Grouped,
+    source: pa.Table,
+    rows: Int64Array,
+    window_ids: Int64Array,
+    naming: Naming | None = None,
 ) -> Lowered:
     """Ask the query; row ``rows[i]`` of ``source`` has the key of group ``i``, a window of number ``window_ids[i]``."""
     frames = Frames(
         lambda: take_rows(source.select(list(definition.keys)), rows),
         lambda: windows_of(definition.window, window_ids, definition.time_zone),
     )
-    answer, failures = definition.query.answer(whole.table, whole.groups, frames)
+    told = frames if naming is None else naming(frames, window_ids)
+    answer, failures = definition.query.answer(whole.table, whole.groups, told)
     failed = _failed(failures, frames, window_ids) if failures else None
     return Lowered(answer if definition.query.selective else with_frame(answer, frames.keys), failed)
 

@@ -8,32 +8,33 @@ answer with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.late.judge import count_harmful, judge
+from skypane.flow.late.judge import judged
 from skypane.flow.late.past import Past
 from skypane.flow.late.revisions import revise
-from skypane.flow.panes.admission import describe_late, teaches
 from skypane.flow.reports import LAST_WINDOWS, WindowReport
 from skypane.flow.windows.firing import fire
 from skypane.flow.windows.lowering import Failed, lowered
 from skypane.flow.windows.merge import merge_panes
-from skypane.flow.windows.slide.base import Fired
+from skypane.flow.windows.slide.base import Fired, Slide
 from skypane.flow.windows.slide.choice import slide_for
-from skypane.lateness.policy import Judgement
 from skypane.lateness.progress import Progress
-from skypane.model.columns import GROUP, PANE, PREFIX, REVISION, WINDOW
+from skypane.model.columns import COUNTER, GROUP, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.reduce import lift
 from skypane.scheduling.partitioning import EVERYTHING, WindowShare
 from skypane.tables.grouping import Order, count_runs
 from skypane.tables.rows import present, sorted_by_group, together
+
+Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 class WindowWorker:
@@ -92,18 +93,7 @@ class WindowWorker:
         if live is not None and self._definition.query.selective:
             is_open = live.column(PANE).to_numpy() >= window.sealed_before(before.punctuation_us)
             known.append(live.filter(pa.array(is_open)))
-        judged_from = window.sealed_before(before.punctuation_us - self._definition.harm_horizon_us)
-        harmful = judge(self._definition, late, together(rows.select(late.column_names) for rows in known), judged_from)
-        report = WindowReport[pa.Table, pa.Table](late=(describe_late(self._definition, before, late, harmful),))
-        if not self._definition.judges_late:
-            return report
-        assert before.front_us is not None
-        taught = teaches(self._definition, late.column(PANE).to_numpy(), before.front_us)
-        return replace(
-            report,
-            judged=Judgement(late.num_rows, count_harmful(harmful)),
-            lessons=Judgement(int(taught.sum()), count_harmful(harmful.filter(pa.array(taught)))),
-        )
+        return judged(self._definition, late, together(rows.select(late.column_names) for rows in known), before)
 
     def _answered(
         self, report: WindowReport[pa.Table, pa.Table], fired: Sequence[Fired]
@@ -176,18 +166,7 @@ class WindowWorker:
 
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """The schema of the answers to records of some schema."""
-        internal = {GROUP: pa.int32(), PANE: pa.int64()}
-        missing = [pa.field(name, kind) for name, kind in internal.items() if name not in records.names]
-        empty = pa.schema([*records, *missing]).empty_table()
-        nothing = Order(np.zeros(0, dtype=np.int64), Groups.from_sizes([]))
-        partials = lift(self._definition.query, empty, nothing, self._definition.frame)
-        none = np.zeros(0, dtype=np.int64)
-        answer, _ = lowered(self._definition, partials, empty, none, none)
-        self._definition.emit.check_answers(answer.table.schema, self._slide)
-        marks = {
-            name: np.zeros(0, dtype=kind.to_pandas_dtype()) for name, kind in self._definition.emit.columns().items()
-        }
-        return self._result(Fired(none, answer, marks)).schema
+        return self._result(no_answers(self._definition, self._slide, records)).schema
 
     def _count_panes(self, state: pa.Table) -> int:
         """Of a state whose rows are in the order of key and pane."""
@@ -211,10 +190,7 @@ class WindowWorker:
         if self._definition.allowed_lateness_us:
             numbers = np.zeros(table.num_rows) if revisions is None else revisions[groups.row_ids()]
             lead[REVISION] = pa.array(numbers.astype(np.int32))
-        types = self._definition.emit.columns()
-        lead |= {name: pa.array(values, types[name]) for name, values in fired.marks.items()}
-        rest = {name: table.column(name) for name in table.column_names if not name.startswith(PREFIX)}
-        return pa.table(lead | {name: column for name, column in rest.items() if name not in lead})
+        return answer_table(self._definition, lead, fired)
 
     def _window_column(self, window_ids: Int64Array) -> pa.Array:
         spec = self._definition.window
@@ -222,3 +198,25 @@ class WindowWorker:
         return pa.StructArray.from_arrays(
             [pa.array(us).cast(self._time_type) for us in borders], names=["start", "end"]
         )
+
+
+def no_answers(definition: Definition, slide: Slide, records: pa.Schema) -> Fired:
+    """What is fired of no records of some schema."""
+    internal = {GROUP: pa.int32(), PANE: pa.int64(), COUNTER: pa.int64()}
+    missing = [pa.field(name, kind) for name, kind in internal.items() if name not in records.names]
+    empty = pa.schema([*records, *missing]).empty_table()
+    nothing = Order(np.zeros(0, dtype=np.int64), Groups.from_sizes([]))
+    partials = lift(definition.query, empty, nothing, definition.frame)
+    none = np.zeros(0, dtype=np.int64)
+    answer, _ = lowered(definition, partials, empty, none, none)
+    definition.emit.check_answers(answer.table.schema, slide)
+    marks = {name: np.zeros(0, dtype=kind.to_pandas_dtype()) for name, kind in definition.emit.columns().items()}
+    return Fired(none, answer, marks)
+
+
+def answer_table(definition: Definition, lead: Mapping[str, Column], fired: Fired) -> pa.Table:
+    """The leading columns, what the emission adds, then the answer without internal columns."""
+    types, table = definition.emit.columns(), fired.answer.table
+    first = dict(lead) | {name: pa.array(values, types[name]) for name, values in fired.marks.items()}
+    rest = {name: table.column(name) for name in table.column_names if not name.startswith(PREFIX)}
+    return pa.table(first | {name: column for name, column in rest.items() if name not in first})

@@ -27,7 +27,7 @@ from skypane.spark.store.files import FileRef, map_table, read_table, write_tabl
 from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.past import load_past, store_revisions, store_sealed
 from skypane.spark.store.writers import RowWriter, Written
-from skypane.tables.rows import panes_in, rows_by_group, together
+from skypane.tables.rows import conform, panes_in, rows_by_group, together
 
 SparkReport = WindowReport[Written, StoredPart]
 _CACHED_FILES = 4
@@ -65,10 +65,11 @@ class WindowJob:
             buffer=store_state(folder, f"{stem}-buffer", groups, report.kept.buffer),
             sealed=store_sealed(folder, stem, groups, report.kept.sealed),
             revisions=store_revisions(folder, stem, groups, report.kept.revisions),
+            counters=store_state(folder, f"{stem}-counters", groups, report.kept.counters),
         )
         files = {
             "kept": kept,
-            "answers": written(self.answers, [_conform(table, self.answer_schema) for table in report.answers]),
+            "answers": written(self.answers, [conform(table, self.answer_schema) for table in report.answers]),
             "late": written(self.late, report.late),
             "failed": written(self.failed, report.failed),
             "rows_read": inputs.rows_read,
@@ -93,16 +94,17 @@ class WindowJob:
         def stored(parts: Sequence[StoredPart], *, as_now: bool) -> pa.Table | None:
             own = [part for part in parts if part.groups.overlaps(groups)]
             table = together(share.read(load_state(folder, part.file)) for part in own)
-            return table if table is None or schema is None or not as_now else _conform(table, schema)
+            return table if table is None or schema is None or not as_now else conform(table, schema)
 
         def past(panes: PaneRange) -> Past:
             found = load_past(folder, self.kept, groups, panes)
             if found.panes is None or schema is None or buffers:
                 return found
-            return replace(found, panes=_conform(found.panes, schema))
+            return replace(found, panes=conform(found.panes, schema))
 
         panes, buffer = stored(self.kept.panes, as_now=not buffers), stored(self.kept.buffer, as_now=True)
-        return WindowInputs(panes, buffer, fresh, together(late), past, share)
+        counters = stored(self.kept.counters, as_now=False)
+        return WindowInputs(panes, buffer, fresh, together(late), past, share, counters, self.move.ending)
 
 
 def store_state(
@@ -115,16 +117,6 @@ def store_state(
         _cache[ref.name] = table
         parts.append(StoredPart(groups, ref, rows_by_group(table), panes, numbers=panes_in(table)))
     return tuple(parts)
-
-
-def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The columns as this run has them, in front of what the slide has added to its state.
-
-    The state may be of a session that ordered its columns, or showed its times, otherwise.
-    """
-    added = [field for field in table.schema if field.name not in schema.names]
-    wanted = pa.schema([*schema, *added])
-    return table if table.schema.equals(wanted) else table.select(wanted.names).cast(wanted)
 
 
 def run_window_job(job: WindowJob, spark: SparkSession, *, in_driver: bool) -> SparkReport:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from skypane.model.errors import OptionError
+
 if TYPE_CHECKING:
     from skypane.flow.definition import Definition
     from skypane.flow.windows.slide.base import Fired, Slide
@@ -20,8 +22,19 @@ class Emission(ABC):
 
     name: ClassVar[str]
     """For options, checkpoints and explanations."""
+    instants: ClassVar[bool] = False
+    """Whether it is about answers that hold at every instant (``.live(...)``) rather than those of windows."""
     looks_back: ClassVar[int] = 0
     """How many windows that have fired it looks at again: their panes are kept for it."""
+
+    @property
+    def variant(self) -> str:
+        """What a checkpoint remembers: with another one, other rows are sent."""
+        return self.name
+
+    def without_expiries(self) -> Emission:
+        """The same without telling of records that merely expire."""
+        raise OptionError(f"expiries=False is for emit='updates', not for emit={self.name!r}.")
 
     def columns(self) -> Mapping[str, pa.DataType]:
         """The columns that it adds to every row."""

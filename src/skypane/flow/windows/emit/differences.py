@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.flow.definition import Definition
-from skypane.flow.windows.slide.base import Fired, came_and_went
+from skypane.flow.windows.slide.base import Fired, came_and_went, span_at
 from skypane.model.columns import ID, PREFIX
 from skypane.model.errors import SchemaError
 from skypane.model.groups import BoolArray, Int64Array
@@ -33,7 +33,7 @@ def differences(definition: Definition, fired: Iterable[Fired], span: Span) -> I
         return
     table = pa.concat_tables([one.answer.table for one in together])
     window_id = np.concatenate([one.window_ids[one.answer.groups.row_ids()] for one in together])
-    key = key_codes(table, definition.keys)
+    key, span = key_codes(table, definition.keys), span_at(span, table)
     before, after = _neighbours(window_id, _row_codes(definition, table, key))
     comes = np.flatnonzero(~before & (window_id >= span.first))
     goes = np.flatnonzero(~after & (window_id + 1 < span.end))

@@ -7,9 +7,11 @@ from typing import Final
 from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.emit.changes import Changes
 from skypane.flow.windows.emit.full import Full
+from skypane.flow.windows.emit.intervals import Intervals
+from skypane.flow.windows.emit.updates import Updates
 from skypane.model.errors import OptionError
 
-EMISSIONS: Final[dict[str, type[Emission]]] = {kind.name: kind for kind in (Full, Changes)}
+EMISSIONS: Final[dict[str, type[Emission]]] = {kind.name: kind for kind in (Full, Changes, Updates, Intervals)}
 
 
 def emission(wanted: str | Emission) -> Emission:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.windows.lowering import Failed, lowered
-from skypane.model.columns import CHANGE
+from skypane.flow.windows.lowering import Failed, Naming, lowered
+from skypane.model.columns import CHANGE, COUNTER
 from skypane.model.groups import Groups, Int64Array
-from skypane.model.panes import Span
+from skypane.model.panes import Border, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import sort_by
 from skypane.tables.ranges import ramp
@@ -47,6 +47,8 @@ class Slide(ABC):
         self._threads = threads
         self.failed: list[Failed] = []
         """The windows asked for so far on which a function of the user's failed."""
+        self.naming: Naming | None = None
+        """How keys and windows are told to the query, if not as the definition has them."""
 
     @property
     def finds_changes(self) -> bool:
@@ -70,7 +72,7 @@ class Slide(ABC):
 
     def _lowered(self, whole: Grouped, source: pa.Table, rows: Int64Array, window_ids: Int64Array) -> Grouped:
         """The answers of combined partials, see :func:`~skypane.flow.windows.lowering.lowered`."""
-        answer, failed = lowered(self._definition, whole, source, rows, window_ids)
+        answer, failed = lowered(self._definition, whole, source, rows, window_ids, self.naming)
         self.failed += [] if failed is None else [failed]
         return answer
 
@@ -82,13 +84,23 @@ class Slide(ABC):
         return partials
 
     @abstractmethod
-    def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
+    def fire(self, panes: Grouped, span: Span, needed_from: Border) -> tuple[Iterator[Fired], pa.Table | None]:
         """Answer the windows of the span; also the rows that windows from ``needed_from`` on need, if any."""
 
     def changes(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
         """What enters and leaves with each window of the span, marked; only where :attr:`finds_changes`."""
         del panes, span
         raise TypeError(f"{type(self).__name__} does not find changes")
+
+
+def border_at(border: Border, rows: pa.Table) -> Border:
+    """The border for each of some rows, where keys have their own."""
+    return border if np.ndim(border) == 0 else np.asarray(border)[rows.column(COUNTER).to_numpy()]
+
+
+def span_at(span: Span, rows: pa.Table) -> Span:
+    """The span for each of some rows, where keys have their own."""
+    return Span(*(border_at(border, rows) for border in span))
 
 
 def cut(groups: Groups, rows_per_member: Int64Array) -> Iterator[range]:
@@ -105,7 +117,7 @@ def cut(groups: Groups, rows_per_member: Int64Array) -> Iterator[range]:
 def members_of(
     span: Span, first: Int64Array, last: Int64Array, key: Int64Array
 ) -> tuple[Int64Array, Int64Array, Groups]:
-    """Each item once for every window of the span from its first to its last, in the order of (window, key).
+    """Each item once for every window of its span from its first to its last, in the order of (window, key).
 
     The items, the window of each, and the groups of equal window and key.
     """

@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skypane.flow.windows.slide.base import Fired, Slide, came_and_went, cut, members_of, part_of
-from skypane.kernels.sliding import STILL_ALIVE, slide_groups, slide_one, warm_sliding
+from skypane.flow.windows.slide.base import Fired, Slide, border_at, came_and_went, cut, members_of, part_of, span_at
+from skypane.kernels.sliding import STILL_ALIVE, slide_keys, warm_sliding
 from skypane.model.columns import PANE, PREFIX
-from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
-from skypane.model.panes import NO_PANE, Panes, Span
+from skypane.model.groups import BoolArray, Groups, Int64Array
+from skypane.model.panes import NO_PANE, Border, Panes, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes, sort_by
 from skypane.tables.take import take_rows
@@ -35,8 +35,6 @@ CRITICAL = f"{PREFIX}critical"
 DIED = f"{PREFIX}died"
 NOT_JOINED = np.iinfo(np.int64).min
 """Instead of a critical pane: the row has not been compared with other panes yet."""
-BIG_KEY_ROWS = 4_096
-"""Keys with more rows are joined by index, the others all at once with plain loops."""
 
 
 class CriticalSlide(Slide):
@@ -72,7 +70,7 @@ class CriticalSlide(Slide):
         fresh = partials.append_column(CRITICAL, pa.array(np.full(rows, NOT_JOINED)))
         return fresh.append_column(DIED, pa.array(np.full(rows, STILL_ALIVE)))
 
-    def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
+    def fire(self, panes: Grouped, span: Span, needed_from: Border) -> tuple[Iterator[Fired], pa.Table | None]:
         """Join the newly sealed panes, then read the answers off the ranges."""
         ranges, state = self._joined(panes.table, span, needed_from)
         return self._answers(ranges, span), state
@@ -83,16 +81,16 @@ class CriticalSlide(Slide):
         ranges, state = self._joined(panes.table, span, span.end - 1)
         return self._changes(ranges, span), state
 
-    def _joined(self, table: pa.Table, span: Span, needed_from: int) -> tuple[_Ranges, pa.Table | None]:
+    def _joined(self, table: pa.Table, span: Span, needed_from: Border) -> tuple[_Ranges, pa.Table | None]:
         """The windows whose answers have each row; also the rows that windows from ``needed_from`` on need."""
         pane = table.column(PANE).to_numpy()
         critical = table.column(CRITICAL).to_numpy().copy()
         died = table.column(DIED).to_numpy().copy()
-        self._reopen(table, pane, critical, died, span.joined_before)
-        self._join(table, pane, critical, died, span.sealed_before)
+        joined = pane < border_at(span.sealed_before, table)
+        self._reopen(table, pane < border_at(span.joined_before, table), critical, died)
+        self._join(table, pane, critical, died, joined)
         entered, left = window_range(self._definition.window, pane, critical, died)
-        joined = pane < span.sealed_before
-        over = joined & ((left < needed_from) | (entered > left))
+        over = joined & ((left < border_at(needed_from, table)) | (entered > left))
         state = self._state(table, critical, died, ~over)
         return _Ranges(table, entered, left, joined & (entered <= left)), state
 
@@ -100,28 +98,26 @@ class CriticalSlide(Slide):
         """The first and the last window whose answer has each row, were all these panes sealed at once."""
         pane = panes.column(PANE).to_numpy()
         critical, died = np.full(len(pane), NOT_JOINED), np.full(len(pane), STILL_ALIVE)
-        self._join(panes, pane, critical, died, STILL_ALIVE)
+        self._join(panes, pane, critical, died, np.ones(len(pane), dtype=np.bool_))
         return window_range(self._definition.window, pane, critical, died)
 
-    def _reopen(
-        self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, joined_before: int
-    ) -> None:
+    def _reopen(self, table: pa.Table, joined: BoolArray, critical: Int64Array, died: Int64Array) -> None:
         """Records that came late into panes joined before: join all panes of their keys again.
 
         The records that were dropped on the way are not missed: in every window to come, others dominate them.
         """
-        amended = (pane < joined_before) & (critical == NOT_JOINED)
+        amended = joined & (critical == NOT_JOINED)
         if not amended.any():
             return
         codes = key_codes(table, self._definition.keys)
-        again = (pane < joined_before) & np.isin(codes, codes[amended])
+        again = joined & np.isin(codes, codes[amended])
         critical[again], died[again] = NOT_JOINED, STILL_ALIVE
 
     def _join(
-        self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, sealed_before: int
+        self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, sealed: BoolArray
     ) -> None:
         """Set the critical pane of newly sealed records, and the death of those that they dominate."""
-        fresh = (pane < sealed_before) & (critical == NOT_JOINED)
+        fresh = sealed & (critical == NOT_JOINED)
         if not fresh.any():
             return
         critical[fresh] = NO_PANE
@@ -130,18 +126,14 @@ class CriticalSlide(Slide):
         codes = key_codes(table, self._definition.keys)
         order = sort_by(codes, pane)
         # Rows in the order of (key, pane); a sealed prefix of each key takes part.
-        rows = order.rows[pane[order.rows] < sealed_before]
+        rows = order.rows[sealed[order.rows]]
         borders = np.flatnonzero(np.diff(codes[rows])) + 1
         groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
         values = query.matrix(take_rows(table.select(list(query.inputs())), rows))
-        own = _Rows(values, pane[rows], fresh[rows], critical[rows], died[rows])
-        big = groups.sizes > BIG_KEY_ROWS
-        for index in np.flatnonzero(big):
-            key = slice(int(groups.offsets[index]), int(groups.offsets[index + 1]))
-            own.join_big(key, self._definition.window.shape, self._threads)
-        if not big.all():
-            own.join_small(groups, ~big)
-        critical[rows], died[rows] = own.critical, own.died
+        nearest, killed = critical[rows], died[rows]
+        shape = self._definition.window.shape
+        slide_keys(values, pane[rows], fresh[rows], groups.offsets, nearest, killed, shape, self._threads)
+        critical[rows], died[rows] = nearest, killed
 
     def _state(self, table: pa.Table, critical: Int64Array, died: Int64Array, keep: BoolArray) -> pa.Table | None:
         if not keep.any():
@@ -154,7 +146,8 @@ class CriticalSlide(Slide):
         """Every record once for each window of the span that it is in."""
         table, entered, left, answered = ranges
         last = np.where(answered, left, entered - 1)
-        rows, window_id, windows = members_of(span, entered, last, key_codes(table, self._definition.keys))
+        key = key_codes(table, self._definition.keys)
+        rows, window_id, windows = members_of(span_at(span, table), entered, last, key)
         for run in cut(windows, np.ones(len(rows), dtype=np.int64)):
             own, groups = part_of(windows, run)
             window_ids, first = window_id[own][groups.offsets[:-1]], rows[own][groups.offsets[:-1]]
@@ -164,6 +157,7 @@ class CriticalSlide(Slide):
     def _changes(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record at most twice: +1 in the first window that it is in, -1 in the first after the last."""
         table, entered, left, answered = ranges
+        span = span_at(span, table)
         comes = np.flatnonzero(answered & (entered >= span.first) & (entered < span.end))
         goes = np.flatnonzero(answered & (left + 1 >= span.first) & (left + 1 < span.end))
         key = key_codes(table, self._definition.keys)
@@ -187,28 +181,3 @@ def window_range(
     entered = np.maximum(window.first_window(pane), np.floor_divide(critical, step) + 1)
     left = np.minimum(window.last_window(pane), np.floor_divide(died - width, step))
     return entered, left
-
-
-class _Rows:
-    """The sealed rows of all keys, each key's rows in the order of their panes."""
-
-    def __init__(
-        self,
-        values: Float64Array,
-        pane: Int64Array,
-        fresh: BoolArray,
-        critical: Int64Array,
-        died: Int64Array,
-    ) -> None:
-        self.values, self.pane, self.fresh = values, pane, fresh
-        self.critical, self.died = critical, died
-
-    def join_big(self, key: slice, shape: tuple[int, int], threads: int) -> None:
-        """One key with many rows: by index."""
-        bounds = (self.critical[key], self.died[key])
-        slide_one(self.values[key], self.pane[key], self.fresh[key], *bounds, shape, threads)
-
-    def join_small(self, groups: Groups, wanted: BoolArray) -> None:
-        """Many keys: all pairs of each key, in one call."""
-        fresh = self.fresh & np.repeat(wanted, groups.sizes)
-        slide_groups(self.values, self.pane, fresh, groups.offsets, self.critical, self.died)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from skypane.flow.windows.slide.base import Fired, Slide, cut, members_of, part_of
+from skypane.flow.windows.slide.base import Fired, Slide, border_at, cut, members_of, part_of, span_at
 from skypane.model.columns import GROUP, PANE
 from skypane.model.groups import Groups, Int64Array
-from skypane.model.panes import Span
+from skypane.model.panes import Border, Span
 from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine
 from skypane.tables.grouping import Order, key_codes
@@ -27,9 +27,10 @@ class RecomputeSlide(Slide):
         wide, apart = self._definition.window.shape
         return min(windows, -(-wide // apart))
 
-    def fire(self, panes: Grouped, span: Span, needed_from: int) -> tuple[Iterator[Fired], pa.Table | None]:
+    def fire(self, panes: Grouped, span: Span, needed_from: Border) -> tuple[Iterator[Fired], pa.Table | None]:
         """Gather the rows of all panes of each window."""
-        needed = self._definition.window.last_window(panes.table.column(PANE).to_numpy()) >= needed_from
+        last = self._definition.window.last_window(panes.table.column(PANE).to_numpy())
+        needed = last >= border_at(needed_from, panes.table)
         return self._answers(panes, span), panes.table.filter(pa.array(needed)) if needed.any() else None
 
     def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:
@@ -38,7 +39,8 @@ class RecomputeSlide(Slide):
         leads = take_rows(panes.table.select(list(self._definition.frame)), lead_rows)
         pane = leads.column(PANE).to_numpy()
         key = key_codes(leads, [GROUP, *self._definition.keys])
-        member, window_id, windows = members_of(span, window.first_window(pane), window.last_window(pane), key)
+        first, last = window.first_window(pane), window.last_window(pane)
+        member, window_id, windows = members_of(span_at(span, leads), first, last, key)
         member_rows = sizes[member]
         for run in cut(windows, member_rows):
             own, members = part_of(windows, run)

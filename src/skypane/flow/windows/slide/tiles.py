@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skypane.flow.windows.slide.base import Fired
+from skypane.flow.windows.slide.base import Fired, span_at
 from skypane.flow.windows.slide.recompute import RecomputeSlide
 from skypane.flow.windows.slide.tile_tree import TileTree
 from skypane.model.columns import PANE
@@ -52,10 +52,10 @@ class TilesSlide(RecomputeSlide):
         leads = take_rows(leaves.table.select([*self._definition.keys, PANE]), leaves.groups.offsets[:-1])
         pane, key = leads.column(PANE).to_numpy(), key_codes(leads, self._definition.keys)
         key = np.concatenate(([0], np.cumsum(key[1:] != key[:-1]))).astype(np.int64)
-        newest = window.last_window(pane)
-        unseen = np.full(len(pane), span.first)
+        newest, span = window.last_window(pane), span_at(span, leads)
+        unseen = np.array(np.broadcast_to(span.first, len(pane)))
         follows = np.flatnonzero(key[1:] == key[:-1]) + 1
-        unseen[follows] = np.maximum(span.first, newest[follows - 1] + 1)
+        unseen[follows] = np.maximum(unseen[follows], newest[follows - 1] + 1)
         low = np.maximum(window.first_window(pane), unseen)
         count = np.maximum(np.minimum(newest, span.end - 1) - low + 1, 0)
         first = np.repeat(np.arange(len(pane)), count)

@@ -1,0 +1,1 @@
+"""Who is in a live answer, and when: the skyline, the best k."""

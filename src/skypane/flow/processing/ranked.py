@@ -1,0 +1,107 @@
+"""Ranked: records are counted, key by key, as their times are sealed; windows are made of panes of ranks.
+
+The pane stage hands records over, without what the query does not read. The window stage buffers them until no older
+one can come, then gives each its rank (:mod:`skypane.flow.windows.counters`). A window that is complete is answered
+once. When the stream pauses, is over, or a key is forgotten, the windows that are open are told as they are, marked
+``partial``; what is told is computed aside, and changes nothing that is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from skypane.flow.definition import Definition
+from skypane.flow.late.judge import judged
+from skypane.flow.processing.base import Processing, WindowInputs
+from skypane.flow.processing.out_of_order import OutOfOrder
+from skypane.flow.reports import WindowReport
+from skypane.flow.windows.counters import count_records
+from skypane.flow.windows.row_worker import RowWorker
+from skypane.lateness.progress import Progress
+from skypane.model.columns import GROUP, ID, PANE
+from skypane.model.errors import OptionError
+from skypane.tables.rows import keep_rows, present, sorted_by_group
+
+
+class Ranked(Processing):
+    """For windows that are counted in records."""
+
+    name = "ranked"
+    hands_over = "hands over what the query reads of each record, to be counted"
+    buffers = True
+
+    def __init__(self, definition: Definition) -> None:
+        super().__init__(definition)
+        assert definition.window.rows is not None
+        self._window = definition.window.rows
+
+    @classmethod
+    def check(cls, definition: Definition) -> None:
+        """A record that comes late would shift all that came after it; and windows are not told by the instant."""
+        OutOfOrder.check(definition)
+        if definition.allowed_lateness_us:
+            raise OptionError(
+                "lateness(allowed=...) does not go with window_rows: a late record would shift the ranks of all "
+                "records after it, and so change every window since. Give records more time to come instead, e.g. "
+                "lateness(sp.FixedDelay('10 seconds'))."
+            )
+
+    def lift(self, rows: pa.Table) -> pa.Table:
+        """Records, with the columns that are read."""
+        reads = self._definition.query.reads()
+        if reads is None or self._definition.query.selective:
+            return rows
+        names = (GROUP, PANE, *self._definition.keys, self._definition.time, ID, *reads)
+        return rows.select(list(dict.fromkeys(names)))
+
+    def combine(self, parts: Sequence[pa.Table]) -> pa.Table:
+        """One after the other."""
+        return pa.concat_tables(parts)
+
+    def run(
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
+    ) -> WindowReport[pa.Table, pa.Table]:
+        """Count what is sealed by now, answer the windows that it completes, tell of open ones where they end."""
+        sealed, buffer = self._released(inputs, after_us)
+        report: WindowReport[pa.Table, pa.Table] = WindowReport()
+        if after_us is not None and sealed is not None:
+            until_us = self._window.sealed_until_us(after_us)
+            counted = count_records(self._definition, self._window, inputs.counters, sealed, until_us)
+            worker = RowWorker(self._definition, self._window, threads)
+            tells = self._window.tells_partial(inputs.ending)
+            report = worker.advance(inputs.panes, sealed, counted, tells=tells)
+        report = replace(report, kept=replace(report.kept, buffer=present([buffer])))
+        if inputs.late is None or not inputs.late.num_rows or before.punctuation_us is None:
+            return report
+        told = judged(self._definition, inputs.late, None, before)
+        return replace(report, late=told.late, judged=told.judged, lessons=told.lessons)
+
+    def result_schema(self, records: pa.Schema) -> pa.Schema:
+        """Keys, window, then what the query answers with."""
+        return RowWorker(self._definition, self._window).result_schema(records)
+
+    def warm_up(self) -> None:
+        """Compile what the slide uses."""
+        RowWorker(self._definition, self._window).warm_up()
+
+    def _released(self, inputs: WindowInputs, after_us: int | None) -> tuple[pa.Table | None, pa.Table | None]:
+        """The records that no older one can precede any more, perhaps none, and those that go on waiting."""
+        waiting = [part for part in present([inputs.buffer, *inputs.fresh]) if part.num_rows]
+        if not waiting:
+            return None if inputs.counters is None else self._no_records(inputs.counters), None
+        table = pa.concat_tables(waiting)
+        if after_us is None:
+            return None, sorted_by_group(table)
+        ready = table.column(PANE).to_numpy() < self._window.sealed_before(after_us)
+        return keep_rows(table, ready), None if ready.all() else sorted_by_group(keep_rows(table, ~ready))
+
+    def _no_records(self, counters: pa.Table) -> pa.Table:
+        """A table without records, of keys as they are counted."""
+        own = [counters.schema.field(name) for name in (GROUP, *self._definition.keys)]
+        rest = [(self._definition.time, pa.timestamp("us")), (ID, pa.int64()), (PANE, pa.int64())]
+        return pa.schema(
+            [*own, *(pa.field(*item) for item in rest if item[0] not in self._definition.keys)]
+        ).empty_table()

@@ -1,0 +1,224 @@
+"""RowWorker: one task of the window stage where windows are counted in records - count, lift, slide, emit.
+
+Inside, a row's key is the number of its counter, and panes are panes of ranks. Every key is somewhere else, so the
+borders of a :class:`~skypane.model.panes.Span` are arrays; from there on windows go the way of all windows, and the
+names of keys come back with the answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.flow.definition import Definition
+from skypane.flow.reports import LAST_WINDOWS, Kept, WindowReport
+from skypane.flow.windows.counters import Counted, Counters
+from skypane.flow.windows.lowering import Failed
+from skypane.flow.windows.merge import merge_panes
+from skypane.flow.windows.slide.base import Fired, span_at
+from skypane.flow.windows.slide.choice import slide_for
+from skypane.flow.windows.worker import answer_table, no_answers
+from skypane.model.columns import COUNTER, PANE, WINDOW
+from skypane.model.groups import BoolArray, Groups, Int64Array
+from skypane.model.panes import Span
+from skypane.model.row_windows import RowWindows
+from skypane.model.window import Window
+from skypane.queries.base import Grouped
+from skypane.queries.frames import Frames
+from skypane.queries.reduce import lift
+from skypane.tables.grouping import Order, sort_by
+from skypane.tables.rows import conform, keep_rows, present, sorted_by_group, together
+from skypane.tables.take import take_rows
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Answers of windows, and the windows on which a function of the user's failed."""
+
+    fired: list[Fired]
+    failed: Failed | None
+
+
+class _Spans(NamedTuple):
+    """What results say of windows."""
+
+    first: Int64Array
+    last: Int64Array
+    start: Int64Array
+    end: Int64Array
+    partial: BoolArray
+
+
+class RowWorker:
+    """The window stage for some range of key groups."""
+
+    def __init__(self, definition: Definition, window: RowWindows, threads: int = 1) -> None:
+        self._definition = definition
+        self._ranks = window.ranks
+        self._inner = replace(definition, window=window.ranks, keys=(COUNTER,))
+        """The query as the slide sees it; it is told of its own keys and windows, see :meth:`_named`."""
+        object.__setattr__(self._inner, "query", definition.query)
+        self._slide = slide_for(self._inner, threads)
+        self._time_type = pa.timestamp("us", definition.time_zone)
+
+    def advance(
+        self, state: pa.Table | None, records: pa.Table, counted: Counted, *, tells: bool
+    ) -> WindowReport[pa.Table, pa.Table]:
+        """Answer the windows that counted records complete; ``tells``: tell of those that stay open, too."""
+        counters = counted.counters
+        panes = self._panes(state, self._lifted(records, counted), counters)
+        if panes is None:
+            return self._report(counters, [], None)
+        fired, kept = self._fired(counters, panes, self._span(counters))
+        answers = [fired]
+        open_windows = self._ranks.started(counters.count) > self._ranks.complete(counters.count)
+        told = (counters.over | tells) & (counters.count > counters.told) & open_windows
+        if kept is not None and told.any():
+            answers.append(self._partial(counters, kept, told))
+        counters = replace(counters, told=np.where(told, counters.count, counters.told))
+        return self._report(counters, answers, kept)
+
+    def result_schema(self, records: pa.Schema) -> pa.Schema:
+        """Keys, window, then what the query answers with."""
+        nothing = no_answers(self._inner, self._slide, records)
+        none = np.zeros(0, dtype=np.int64)
+        keys = records.empty_table().select(list(self._definition.keys))
+        window = self._window_column(_Spans(none, none, none, none, none > 0))
+        return self._table(keys, window, nothing).schema
+
+    def warm_up(self) -> None:
+        """Compile what the slide uses."""
+        self._slide.warm_up()
+
+    def _lifted(self, records: pa.Table, counted: Counted) -> pa.Table | None:
+        """Partials of the panes of ranks that the records are in."""
+        pane = self._ranks.pane_of(counted.rank)
+        inside = self._ranks.in_some_window(pane)
+        rows, counter, pane = counted.rows[inside], counted.counter[inside], pane[inside]
+        if not len(rows):
+            return None
+        borders = np.flatnonzero((counter[1:] != counter[:-1]) | (pane[1:] != pane[:-1])) + 1
+        groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
+        table = records.drop_columns([PANE])
+        for name, values in ((PANE, pane), (COUNTER, counter)):
+            column = np.zeros(records.num_rows, dtype=np.int64)
+            column[rows] = values
+            table = table.append_column(name, pa.array(column))
+        return lift(self._definition.query, table, Order(rows, groups), self._inner.frame).table
+
+    def _panes(self, state: pa.Table | None, lifted: pa.Table | None, counters: Counters) -> Grouped | None:
+        """One partial for each counter and pane of ranks, those of the state included."""
+        if state is not None:
+            numbers = np.searchsorted(counters.names[: counters.stored], state.column(COUNTER).to_numpy())
+            state = _with_counters(state, numbers)
+            state = state if lifted is None else conform(state, lifted.schema)
+        parts = [self._slide.enrich(part) for part in present([state, lifted]) if part.num_rows]
+        return merge_panes(self._inner, parts) if parts else None
+
+    def _span(self, counters: Counters) -> Span:
+        """The windows that are complete now and were not before."""
+        ranks, before, count = self._ranks, counters.before, counters.count
+        sealed, joined = count // ranks.pane_us, before // ranks.pane_us
+        return Span(ranks.complete(before), ranks.complete(count), sealed, joined)
+
+    def _fired(self, counters: Counters, panes: Grouped, span: Span) -> tuple[_Answers, pa.Table | None]:
+        """The answers of the span, and the rows that later windows need."""
+        self._slide.failed.clear()
+        self._slide.naming = lambda frames, windows: self._named(counters, frames, windows)
+        fired, kept = self._definition.emit.fire(self._inner, self._slide, panes, span)
+        answers = list(fired)
+        failed = Failed.together(self._slide.failed)
+        if failed is not None:
+            own = span_at(span, failed.rows)
+            failed = failed.where((failed.window_ids >= own.first) & (failed.window_ids < own.end))
+        return _Answers(answers, failed), kept
+
+    def _named(self, counters: Counters, frames: Frames, windows: Int64Array) -> Frames:
+        """Keys by their names, windows with ranks and times."""
+        counter = frames.keys.column(COUNTER).to_numpy()
+
+        def windows_of() -> list[Window]:
+            spans = self._spans(counters, counter, windows)
+            named = zip(*(each.tolist() for each in spans), strict=True)
+            zone = self._definition.time_zone
+            return [Window(start, end, zone, (first, last), partial) for first, last, start, end, partial in named]
+
+        return Frames(lambda: take_rows(counters.keys.select(list(self._definition.keys)), counter), windows_of)
+
+    def _spans(self, counters: Counters, counter: Int64Array, window: Int64Array) -> _Spans:
+        """First and last rank, start and end, and whether records are missing, of windows of counters."""
+        ranks = self._ranks
+        first, count = ranks.first_rank(window), counters.count[counter]
+        start, end = counters.times_us(ranks, counter, window)
+        return _Spans(first, np.minimum(first + ranks.size_us, count) - 1, start, end, first + ranks.size_us > count)
+
+    def _partial(self, counters: Counters, kept: pa.Table, told: BoolArray) -> _Answers:
+        """The windows of some counters that are open, from the panes as they are."""
+        rows = keep_rows(kept, told[kept.column(COUNTER).to_numpy()])
+        ranks, count = self._ranks, counters.count
+        started, complete = ranks.started(count), ranks.complete(count)
+        span = Span(complete, started, (count - 1) // ranks.pane_us + 1, count // ranks.pane_us)
+        return self._fired(counters, merge_panes(self._inner, [rows]), span)[0]
+
+    def _report(
+        self, counters: Counters, answers: list[_Answers], kept: pa.Table | None
+    ) -> WindowReport[pa.Table, pa.Table]:
+        tables = [self._result(counters, one) for answer in answers for one in answer.fired]
+        failed = [self._failed(counters, answer.failed) for answer in answers if answer.failed is not None]
+        panes, count = None, 0
+        if kept is not None:
+            counter = kept.column(COUNTER).to_numpy()
+            kept, counter = keep_rows(kept, ~counters.over[counter]), counter[~counters.over[counter]]
+            panes = sorted_by_group(_with_counters(kept, counters.names[counter])) if len(counter) else None
+            count = len(sort_by(counter, kept.column(PANE).to_numpy()).groups)
+        groups = [one.answer.groups for answer in answers for one in answer.fired]
+        return WindowReport(
+            kept=Kept(panes=present([panes]), counters=present([counters.table(self._ranks)])),
+            answers=tuple(tables),
+            windows=sum(int((own.sizes > 0).sum()) for own in groups),
+            open_panes=count,
+            last_windows=_last_windows(tables),
+            failed=tuple(failed),
+            failures=sum(table.num_rows for table in failed),
+        )
+
+    def _result(self, counters: Counters, fired: Fired) -> pa.Table:
+        """Keys, window, then the rest, without internal columns."""
+        counter = fired.answer.table.column(COUNTER).to_numpy()
+        spans = self._spans(counters, counter, fired.window_ids[fired.answer.groups.row_ids()])
+        keys = take_rows(counters.keys.select(list(self._definition.keys)), counter)
+        return self._table(keys, self._window_column(spans), fired)
+
+    def _failed(self, counters: Counters, failed: Failed) -> pa.Table:
+        """Keys, window, and what is to be said of windows that failed."""
+        counter = failed.rows.column(COUNTER).to_numpy()
+        keys = take_rows(counters.keys.select(list(self._definition.keys)), counter)
+        said, window = failed.rows.drop_columns([COUNTER]), self._spans(counters, counter, failed.window_ids)
+        columns = [*keys.columns, self._window_column(window), *said.columns]
+        return pa.table(columns, names=[*keys.column_names, WINDOW, *said.column_names])
+
+    def _table(self, keys: pa.Table, window: pa.Array, fired: Fired) -> pa.Table:
+        lead = {key: keys.column(key) for key in self._definition.keys} | {WINDOW: window}
+        return answer_table(self._definition, lead, fired)
+
+    def _window_column(self, spans: _Spans) -> pa.Array:
+        times = [pa.array(us).cast(self._time_type) for us in (spans.start, spans.end)]
+        columns = [pa.array(spans.first), pa.array(spans.last), *times, pa.array(spans.partial)]
+        return pa.StructArray.from_arrays(columns, names=list(_Spans._fields))
+
+
+def _with_counters(table: pa.Table, numbers: Int64Array) -> pa.Table:
+    return table.set_column(table.column_names.index(COUNTER), COUNTER, pa.array(numbers))
+
+
+def _last_windows(tables: list[pa.Table]) -> tuple[tuple[int, int], ...]:
+    """End and rows of the newest windows."""
+    windows = together(table.select([WINDOW]) for table in tables)
+    if windows is None:
+        return ()
+    ends = np.concatenate([chunk.field("end").cast(pa.int64()).to_numpy() for chunk in windows.column(WINDOW).chunks])
+    end_us, rows = np.unique(ends, return_counts=True)
+    return tuple(zip(end_us[-LAST_WINDOWS:].tolist(), rows[-LAST_WINDOWS:].tolist(), strict=True))

@@ -1,0 +1,68 @@
+"""What live queries take, and what they refuse, before anything starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import skypane as sp
+from skypane.api.run_options import RunOptions
+from skypane.api.stream import ContinuousQuery, Stream
+from skypane.flow.windows.emit.updates import Updates
+from skypane.model.errors import OptionError
+from skypane.model.live import LiveSpec
+
+STREAM = Stream(None, "ts", ("city",))  # type: ignore[arg-type]  # no records are looked at
+LIVE = STREAM.live("10 seconds")
+SKYLINE = LIVE.skyline(minimize="price")
+
+
+def planned(query: ContinuousQuery, **run: Any) -> Any:
+    return query.plan(RunOptions(sp.ConsoleSink(), **run), slots=2)[0]
+
+
+def test_updates_are_what_is_sent_unless_something_else_is_said() -> None:
+    assert planned(SKYLINE).emit == Updates()
+    assert planned(SKYLINE, emit="intervals").emit.name == "intervals"
+    assert planned(STREAM.window("1 second").skyline(minimize="price")).emit.name == "full"
+    without = planned(SKYLINE, expiries=False)
+    assert without.emit == sp.Updates(expiries=False)
+    assert without.describe() != planned(SKYLINE).describe(), "other rows are sent: another query"
+
+
+@pytest.mark.parametrize(
+    ("life", "pane_us"), [("10 seconds", 100_000), ("1 day", 1_000_000), ("20 ms", 1_000), ("1 microsecond", 1_000)]
+)
+def test_panes_are_coarse_however_fine_times_are(life: str, pane_us: int) -> None:
+    assert LiveSpec.parse(life).pane_us == pane_us
+
+
+@pytest.mark.parametrize(
+    ("query", "run", "message"),
+    [
+        (SKYLINE, {"emit": "full"}, "emit='full' is about windows, and live.* Use emit='updates' or emit='intervals'"),
+        (SKYLINE, {"emit": "changes"}, "emit='changes' is about windows"),
+        (SKYLINE, {"emit": "intervals", "expiries": False}, "expiries=False is for emit='updates', not for"),
+        (SKYLINE.lateness(allowed="1 second"), {}, "what live.* has told of an instant is final. Wait longer"),
+        (SKYLINE.parallel(sliding="critical"), {}, "sliding='critical' is how windows slide"),
+        (SKYLINE.parallel(processing="in_order"), {}, "processing='in_order' compares ways to fill windows"),
+        (LIVE.top_delta(5, minimize="price"), {}, "with top_delta, a record that stays also changes its kmax"),
+        (LIVE.aggregate(n="count"), {}, "the answers of aggregates? are not records"),
+        (STREAM.window("1 s").skyline(minimize="p"), {"emit": "updates"}, "windows are answered when they end. Use"),
+        (STREAM.window("1 s").skyline(minimize="p"), {"emit": "intervals"}, "emit='intervals' is about every instant"),
+        (STREAM.window("1 s").skyline(minimize="p"), {"expiries": False}, "expiries=False is for emit='updates'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_reason(
+    query: ContinuousQuery, run: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        planned(query, **run)
+
+
+def test_there_is_no_slide_and_no_life_of_zero() -> None:
+    with pytest.raises(OptionError, match="there is no slide"):
+        STREAM.live("10 seconds", slide="1 second")
+    with pytest.raises(OptionError, match="live='0 s' must be longer than zero"):
+        STREAM.live("0 s")

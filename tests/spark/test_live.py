@@ -1,0 +1,58 @@
+"""Live queries on Spark: the history in a Parquet folder, across restarts, equals that of the accepted records."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+import skypane as sp
+from skypane.api.stream import ContinuousQuery
+from tests.spark_support.streams import random_batches, read_batches, write_batches
+from tests.support.records import SCHEMA
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def query_over(spark: SparkSession, folder: Path) -> ContinuousQuery:
+    stream = sp.stream(read_batches(spark, folder, SCHEMA), time="ts", key="city")
+    return stream.live("2 seconds").skyline(minimize="a", maximize="b").lateness(sp.KSlack("500 milliseconds"))
+
+
+def test_the_history_in_parquet_is_that_of_the_accepted_records(spark: SparkSession, tmp_path: Path) -> None:
+    batches = random_batches(seed=13, batches=4)
+    for part in (batches[:2], batches):  # the second run continues the first
+        write_batches(tmp_path / "in", part)
+        query = query_over(spark, tmp_path / "in").start(
+            sink=sp.ParquetSink(tmp_path / "out"),
+            late=sp.ParquetSink(tmp_path / "late"),
+            quarantine=sp.ParquetSink(tmp_path / "bad"),
+            checkpoint=tmp_path / "checkpoint",
+            available_now=True,
+            flush=part is batches,
+            emit="intervals",
+        )
+        query.await_termination()
+    assert query.metrics().ledger.late > 0
+    records = spark.read.parquet(str(tmp_path / "in"))
+    lost = [row.n for name in ("late", "bad") for row in spark.read.parquet(str(tmp_path / name)).collect()]
+    accepted = records.where(~F.col("n").isin(lost))
+    history = spark.read.parquet(str(tmp_path / "out"))
+    wanted = sp.skyline_intervals(accepted, time="ts", within="2 seconds", minimize="a", maximize="b", by="city")
+    columns = sorted(history.columns)
+    assert sorted(columns) == sorted(wanted.columns)
+    rows = sorted(map(repr, history.select(*columns).collect()))
+    assert rows == sorted(map(repr, wanted.select(*columns).collect()))
+    assert len(rows) > 20
+
+    instant = EPOCH + timedelta(milliseconds=1_234)
+    now = sp.as_of(history, instant)
+    live = accepted.where("ts <= timestamp'1970-01-01 00:00:01.234Z' AND ts > timestamp'1969-12-31 23:59:59.234Z'")
+    best = sp.skyline(live, minimize="a", maximize="b", by="city")
+    assert sorted(r.n for r in now.collect()) == sorted(r.n for r in best.collect())
+    assert now.count() > 0
+    with pytest.raises(sp.SchemaError, match="'valid_from' is not a column"):
+        sp.as_of(accepted, instant)
