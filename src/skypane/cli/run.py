@@ -43,7 +43,7 @@ def run(
     Start from a sample: skypane init query.toml, then skypane run --check query.toml, then skypane run query.toml
 
     Without a file: skypane run --source skypane-traffic --source-option records=200000 --type skyline --time ts \
---window '1 s' --slide '200 ms' --minimize a0 --minimize a1 --sink parquet:out --available-now
+--window '1 s' --minimize a0 --minimize a1 --sink parquet:out --available-now
     """
     console = Console()
     planned = plan(load_spec(config, given))
