@@ -19,6 +19,7 @@ class Beginning:
     """A query that has not taken a step yet."""
 
     is_working: bool
+    is_active: bool = True
 
     def metrics(self) -> Metrics:
         return Metrics(Ledger(), Judgement(), 0, 0, None)
@@ -33,6 +34,11 @@ def test_before_the_first_step_no_rate_is_shown(working: bool, words: str) -> No
     for text in (panel.line(), shown.get()):
         assert words in text
         assert "records/s" not in text
+
+
+def test_a_query_that_was_stopped_before_its_first_step_waits_no_more() -> None:
+    query: Any = Beginning(is_working=False, is_active=False)
+    assert "ended before its first step" in ProgressPanel(query, "title", live_times=False).line()
 
 
 @dataclass

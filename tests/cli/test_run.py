@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 from typer.testing import CliRunner
 
 import skypane as sp
@@ -21,6 +25,7 @@ from skypane.api.options import MOVED, OPTIONS, SECTIONS, options_of
 from skypane.cli import app
 from skypane.cli.init import sample, toml
 from skypane.cli.reference import as_markdown
+from skypane.cli.run import say_stages
 from skypane.cli.run_flags import given_settings
 from skypane.cli.run_query import plan
 from skypane.cli.run_spec import load_spec
@@ -79,6 +84,28 @@ def test_every_declared_option_has_a_flag_and_its_help() -> None:
             assert option.help.split(".")[0][:40] in text
         else:
             assert f"--{option.section} " in text  # FORMAT:PATH
+
+
+def test_help_is_whole_on_a_narrow_terminal() -> None:
+    text = runner.invoke(app, ["run", "--help"], env={"COLUMNS": "80"}).output
+    assert "…" not in text
+    for section, words in SECTIONS.items():
+        assert f"[{section}]: {words} ─" in text
+    for option in OPTIONS:
+        assert not option.command or option.command in text
+
+
+@pytest.mark.parametrize(("flags", "wanted"), [([], None), (["--flush"], True), (["--no-flush"], False)])
+def test_a_switch_can_be_turned_off(flags: list[str], wanted: bool | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def note(_: object, given: Mapping[str, Any]) -> None:
+        seen.append(given["run"].get("flush"))
+        raise OptionError("enough")
+
+    monkeypatch.setattr("skypane.cli.run.load_spec", note)
+    assert "enough" in runner.invoke(app, ["run", *flags]).output
+    assert seen == [wanted]
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -310,6 +337,30 @@ def test_a_source_that_spark_does_not_know(spark: SparkSession, source: dict[str
     planned = plan(given_settings({**given, **asked}))
     with pytest.raises(sp.SkypaneError, match=words):
         planned.over_records(spark)
+
+
+@pytest.mark.spark
+def test_a_query_that_fails_its_check_is_not_called_checked(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "in").mkdir()
+    monkeypatch.setattr("skypane.cli.run._spark", lambda *_: nullcontext(spark))
+    source = ["--source", "json", "--path", str(folder / "in"), "--schema", "ts timestamp, offer struct<price: double>"]
+    asked = ["--type", "skyline", "--time", "ts", "--window", "1 s", "--minimize", "offer.price"]
+    said = runner.invoke(app, ["run", "--check", *source, *asked]).output
+    assert "Attribute 'offer.price' is not a column" in said
+    assert "Checked against the source" not in said
+
+
+def test_stages_stay_in_their_column_on_a_narrow_terminal() -> None:
+    text = io.StringIO()
+    console = Console(file=text, width=40, force_terminal=True, color_system=None)
+    say_stages(console, "key           city\nresults       Parquet files in /a/folder of which the name is long")
+    assert text.getvalue().splitlines() == [
+        "key           city",
+        "results       Parquet files in /a/folder",
+        "              of which the name is long",
+    ]
 
 
 @pytest.mark.spark

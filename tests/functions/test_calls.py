@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache, partial
 from pathlib import Path
@@ -70,6 +70,14 @@ def with_default(records: pa.Table, by: int = 10) -> list[dict[str, Any]]:
     return [{"x": n * by} for n in records.column("n").to_pylist()]
 
 
+def newest_of_pandas(records: pd.DataFrame) -> dict[str, Any]:
+    return {"at": records["ts"].max(), "x": len(records)}
+
+
+def newest_of_numpy(records: dict[str, Any]) -> dict[str, Any]:
+    return {"at": records["ts"].max(), "x": len(records["ts"])}
+
+
 def test_what_a_function_may_want_and_return() -> None:
     wanted = [{"x": 20}, {"x": 10}]
     for function in (
@@ -93,6 +101,13 @@ def test_what_a_function_may_want_and_return() -> None:
         {"x": 2, "y": 3, "z": [("a", 1)]}
     ]
     assert answer(lambda table: [], "x long") == []
+    one_row = {"x": 3, "tags": ["a", "b"], "counts": np.array([1, 2])}
+    schema = "x long, tags array<string>, counts array<long>"
+    assert answer(lambda table: one_row, schema) == [{"x": 3, "tags": ["a", "b"], "counts": [1, 2]}]
+    newest = [{"at": datetime(1970, 1, 1, 0, 0, 0, 2_000, timezone.utc), "x": 2}]
+    assert answer(newest_of_pandas, "at timestamp, x long") == newest
+    assert answer(newest_of_numpy, "at timestamp, x long") == newest
+    assert answer(lambda table: {"x": pd.NaT, "y": 1}, "x timestamp, y int") == [{"x": None, "y": 1}]
     seen: list[Any] = []
 
     def note(key: tuple[str], window: sp.Window, records: pd.DataFrame) -> list[Any]:
@@ -125,6 +140,11 @@ def fails_with(error: BaseException) -> Any:
         (lambda t: {"x": 1, "y": 1}, "x long", "returned a column 'y'; the schema has x only"),
         (lambda t: {"x": "a"}, "x long", r"returned a column 'x' that is not int64 \("),
         (lambda t: {"x": np.array([1.5])}, "x long", r"returned column 'x' as double; it is to be int64 \("),
+        (lambda t: {"x": 1.5}, "x long", r"returned a column 'x' that is not int64 \(1.5 is no whole number"),
+        (lambda t: [{"x": Decimal("1.5")}], "x int", r"returned a column 'x' that is not int32 \("),
+        (lambda t: [{"x": [1, 1.5]}], "x array<long>", r"returned a column 'x' that is not list<item: int64> \("),
+        (lambda t: {"x": {"y": 1.5}}, "x struct<y: long>", r"returned a column 'x' that is not struct<y: int64> \("),
+        (lambda t: {"x": "abc", "y": [1, 2, 3]}, "x string, y long", r"returned a column 'y' that is not int64 \("),
         (lambda t: pa.table({"x": ["a"]}), "x double", r"returned column 'x' as string; it is to be double \("),
         (
             lambda t: {"x": [1], "y": [1, 2]},
@@ -147,7 +167,11 @@ def fails_with(error: BaseException) -> Any:
             "x date",
             r"returned column 'x' as .*\(there is more in",
         ),
-        (lambda t: {"x": 1, "y": [1, 2]}, "x long, y long", "returned 'x' as one value beside columns of several"),
+        (
+            lambda t: {"x": 1, "y": [1, 2]},
+            "x long, y long",
+            r"returned a column 'y' that is not int64 \(Could not convert \[1, 2\]",
+        ),
         (lambda t: pa.table([[1], [2]], names=["x", "x"]), "x long", "returned column 'x' twice"),
         (lambda t: pd.DataFrame([[1, 2]], columns=["x", "x"]), "x long", "returned column 'x' twice"),
         (lambda t: {"x": np.array([1], dtype=">i8")}, "x long", r"returned a column 'x' that is not int64 \(Byte-swap"),
@@ -288,7 +312,11 @@ def test_the_state_is_declared_where_init_does_not_show_it() -> None:
 @pytest.mark.parametrize(
     ("init", "returned", "said"),
     [
-        ({"n": 0}, {"n": 1.5}, r"state field 'n' that is not int64 \(1.5 is no whole number\)"),
+        (
+            {"n": 0},
+            {"n": 1.5},
+            r"state field 'n' that is not int64, its type by init or state= \(1.5 is no whole number\)",
+        ),
         ({"n": np.zeros(2, dtype=int)}, {"n": np.array([1, 1.5])}, r"state field 'n' that is not .*\(1.5 is no whole"),
         ({"n": {"a": 0}}, {"n": {"a": 0, "b": 1}}, r"state field 'n' that is not .*\(it has no field 'b'\)"),
         ({"n": np.zeros((2, 2))}, {"n": [[1], [2, 3]]}, r"state field 'n' of shape None; in init it is \(2, 2\)"),
@@ -334,6 +362,15 @@ def test_what_a_fold_cannot_begin_with() -> None:
 
     for _ in range(2):
         assert answer(Fold(lambda: shared, update), None) == [{"n": [0, 1]}]
+
+
+@pytest.mark.parametrize("wrong", [1.5, np.float64(1.5)])
+def test_a_state_of_whole_numbers_is_never_cut(wrong: Any) -> None:
+    fold = Fold({"total": 0}, lambda state, records: {"total": state["total"] + wrong})
+    with pytest.raises(FunctionError, match=r"field 'total' that is not int64, its type by init or state= \(1\.5"):
+        answer(fold, None)
+    fold = Fold({"total": 0}, lambda state, records: {"total": state["total"] + np.float64(3)})
+    assert answer(fold, None) == [{"total": 3}]
 
 
 class Largest:

@@ -195,6 +195,17 @@ def test_console(query: ContinuousQuery, wanted: Outputs) -> None:
     assert re.search(r"2001-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \.\. \d\d:\d\d:\d\d\.\d{3}", shown)
 
 
+def test_console_tells_outputs_apart(query: ContinuousQuery, wanted: Outputs) -> None:
+    text = io.StringIO()
+    sink = sp.ConsoleSink(console=Console(file=text, width=250, color_system=None))
+    run(query, sink=sink, late=sink, quarantine=sink)
+    titles = re.findall(r"^step \d+(.*): (\d+) rows", text.getvalue(), re.MULTILINE)
+    for title, output in (("", wanted.results), (", late", wanted.late), (", quarantine", wanted.quarantine)):
+        counts = [int(count) for its, count in titles if its == title]
+        assert counts == [table.num_rows for table in output.tables if table.num_rows]
+        assert counts
+
+
 def test_console_shows_text_that_looks_like_markup(spark: SparkSession, tmp_path: Path) -> None:
     rows = [{"n": 1, "ts": 0, "city": "[/bold] [red]x", "zone": 1, "a": 1.0, "b": 1}]
     write_batches(tmp_path / "in", [pa.Table.from_pylist(rows, SCHEMA)])

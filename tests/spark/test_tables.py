@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging.handlers
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.errors import AnalysisException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
@@ -237,6 +240,21 @@ def test_refused_options_say_what_is_wrong(spark: SparkSession) -> None:
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):
             call()
+
+
+def test_what_spark_refuses_is_told_but_not_logged(spark: SparkSession) -> None:
+    table = spark.createDataFrame([(1.0, "a")], "price double, name string")
+    logger, logged = PySparkLogger.getLogger("SQLQueryContextLogger"), logging.handlers.BufferingHandler(10)
+    logging.Logger.addHandler(logger, logged)
+    try:
+        with pytest.raises(sp.OptionError, match="'prize' cannot be computed"):
+            sp.top_k(table, 1, score="prize")
+        assert logged.buffer == []
+        with pytest.raises(AnalysisException):
+            table.selectExpr("prize")
+        assert len(logged.buffer) == 1
+    finally:
+        logger.removeHandler(logged)
 
 
 def test_a_small_table_takes_one_job(spark: SparkSession, tmp_path: Path) -> None:

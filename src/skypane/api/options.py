@@ -32,7 +32,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "sink": "where results go",
     "late": "where late records go; they are counted in any case",
     "quarantine": "where unusable records go; they are counted in any case",
-    "failed": "where windows go on which a function of apply or fold fails; without it that ends the query",
+    "failed": "where windows go on which a function fails; else the query ends",
     "run": "how to run",
 }
 """The topics, each a section of the TOML file."""

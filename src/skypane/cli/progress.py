@@ -101,6 +101,8 @@ class ProgressPanel:
         return [(noun, f"{metrics.windows:,} {verb}{_latency(metrics.recent)}"), ("last windows", shown or "-")]
 
     def _before_the_first_step(self) -> str:
+        if not self._query.is_active:
+            return "ended before its first step"
         return _FIRST_STEP if self._query.is_working else "waiting for the first records"
 
     def _punctuation(self, last: StepMetrics) -> str:

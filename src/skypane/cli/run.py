@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
     from skypane.spark.query import RunningQuery
 
+_STAGE_COLUMN = 14
+"""Where the words of an explanation begin."""
+
 
 @with_run_flags
 def run(
@@ -38,8 +42,8 @@ def run(
 
     Start from a sample: skypane init query.toml, then skypane run --check query.toml, then skypane run query.toml
 
-    Without a file: skypane run --source skypane-traffic --source-option records=200000 --type skyline --time ts
-    --window '1 s' --slide '200 ms' --minimize a0 --minimize a1 --sink parquet:out --available-now
+    Without a file: skypane run --source skypane-traffic --source-option records=200000 --type skyline --time ts \
+--window '1 s' --minimize a0 --minimize a1 --sink parquet:out --available-now
     """
     console = Console()
     planned = plan(load_spec(config, given))
@@ -54,11 +58,12 @@ def run(
             return
         query = planned.over_records(spark)
         if check:
+            explained = query.check(planned.run)
             _say(console, "Checked against the source: columns, their types, expressions. Nothing was started.\n")
-            _say(console, query.check(planned.run))
+            say_stages(console, explained)
             return
         running = query.start(**vars(planned.run))
-        _say(console, running.explain())
+        say_stages(console, running.explain())
         _watch(console, running, stopping, stop_after, planned)
 
 
@@ -97,3 +102,10 @@ def _on_console(planned: Planned) -> bool:
 def _say(console: Console, text: str) -> None:
     """Text as it is: names in it may look like markup."""
     console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+
+def say_stages(console: Console, explained: str) -> None:
+    """An explanation: each stage is a name in a column, then words, which stay beside it on a narrow terminal."""
+    for line in explained.splitlines():
+        words = textwrap.wrap(line, console.width, subsequent_indent=" " * _STAGE_COLUMN, break_on_hyphens=False)
+        _say(console, "\n".join(words) if console.is_terminal else line)

@@ -19,7 +19,8 @@ MAIN_SETTING = {"kslack": "max_slack", "fixed_delay": "delay", "drop_ratio": "ta
 
 def with_run_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command one option for each that is declared; they arrive as ``given``, by section and name."""
-    extra = [_parameter(option) for option in OPTIONS if option.command]
+    declared = [option for option in OPTIONS if option.command]
+    extra = [*map(_parameter, declared), *(_switched_off(option) for option in declared if option.kind.switch)]
     return with_parameters(command, extra, "given", given_settings)
 
 
@@ -27,7 +28,7 @@ def given_settings(flags: Mapping[str, Any]) -> Spec:
     """The settings behind what was given on the command line, each checked."""
     spec: Spec = {section: {} for section in SECTIONS}
     for option in OPTIONS:
-        value = flags.get(_identifier(option))
+        value = False if flags.get(_off(option)) else flags.get(_identifier(option))
         if value not in (None, [], ()):
             spec[option.section].update(_settings(option, value))
     return spec
@@ -37,7 +38,7 @@ def _parameter(option: Option) -> Parameter:
     flag, kind = str(option.command), option.kind
     typed: Any = bool | None if kind.switch else list[str] | None if kind.repeated else str | None
     declared = typer.Option(
-        f"{flag}/--no-{flag.removeprefix('--')}" if kind.switch else flag,
+        flag,
         help=escape(_help(option)),
         show_default=False if option.default is None else str(option.default).lower(),
         metavar=None if kind.switch else option.value or kind.metavar,
@@ -46,14 +47,28 @@ def _parameter(option: Option) -> Parameter:
     return keyword(_identifier(option), Annotated[typed, declared])
 
 
+def _switched_off(option: Option) -> Parameter:
+    """``--no-...`` of a switch; not in a column of its own, for which a narrow terminal has no place."""
+    return keyword(_off(option), Annotated[bool | None, typer.Option(_no(option), hidden=True)])
+
+
 def _help(option: Option) -> str:
     needed = " Needed." if option.needed else ""
     again = " Repeat it for several." if option.kind.repeated else ""
-    return f"{option.meaning}{needed}{again}"
+    off = f" Off: {_no(option)}." if option.kind.switch else ""
+    return f"{option.meaning}{needed}{again}{off}"
 
 
 def _identifier(option: Option) -> str:
     return f"{option.section}_{option.name}"
+
+
+def _off(option: Option) -> str:
+    return f"{_identifier(option)}_off"
+
+
+def _no(option: Option) -> str:
+    return f"--no-{str(option.command).removeprefix('--')}"
 
 
 def _settings(option: Option, given: Any) -> dict[str, Any]:

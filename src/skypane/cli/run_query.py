@@ -136,17 +136,19 @@ def _run(spec: Spec) -> RunOptions:
 def _sink(settings: Mapping[str, Any], name: str) -> Sink:
     kind, path, options = settings.get("format", "parquet"), settings.get("path"), settings.get("options", {})
     if kind in ("console", "discard", "parquet") and options:
-        raise OptionError(f"The {name} of format {kind} takes no options.")
+        raise OptionError(f"[{name}] of format {kind} takes no options.")
     if kind in ("console", "discard"):
         return sp.ConsoleSink() if kind == "console" else sp.DiscardSink()
     if kind == "parquet":
         if path is None:
-            raise OptionError(f"The {name} of format parquet needs a path: --{name} parquet:FOLDER.")
+            raise OptionError(
+                f"[{name}] of format parquet needs a path: path = ... in the file, or --{name} parquet:FOLDER."
+            )
         return sp.ParquetSink(path)
     for taken in {"path", "format", "self"} & set(options):
         raise OptionError(f"[{name}] options has {taken!r}: give it as a setting of the section itself.")
     if not kind:
-        raise OptionError(f"The {name} has no format: write --{name} FORMAT:PATH, e.g. --{name} parquet:out.")
+        raise OptionError(f"[{name}] has no format: write --{name} FORMAT:PATH, e.g. --{name} parquet:out.")
     return sp.FormatSink(kind, **({} if path is None else {"path": path}), **options)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from logging import LogRecord
+from typing import Any, Final
 
 from pyspark.errors import AnalysisException, ParseException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import DataType, StringType
@@ -22,6 +26,9 @@ _ROWS_CHANGE = {
 }
 
 
+_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
 def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> DataFrame:
     """The records with a column for each expression; what cannot be computed for some record is null there.
 
@@ -31,11 +38,30 @@ def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> Da
     if not expressions:
         return df
     lenient = _in_session(df, _lenient_copy(df))
-    if not _all_fine(lenient, list(expressions.values())):
-        for expression in expressions.values():
-            _check(lenient, expression)
+    with _unlogged():
+        if not _all_fine(lenient, list(expressions.values())):
+            for expression in expressions.values():
+                _check(lenient, expression)
     computed = lenient.withColumns({name: F.expr(expression.sql) for name, expression in expressions.items()})
     return _in_session(computed, df.sparkSession._jsparkSession)  # noqa: SLF001 - see _lenient_copy
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """PySpark logs each refusal on stderr, with a page of Java: not those of this thread, which are told in words."""
+    here = threading.get_ident()
+
+    def of_others(record: LogRecord) -> bool:
+        return record.thread != here
+
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(of_others)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(of_others)
 
 
 def _all_fine(df: DataFrame, expressions: Sequence[Expression]) -> bool:

@@ -57,15 +57,10 @@ def as_rows(value: Any, schema: pa.Schema) -> pa.Table:
 
 
 def _from_columns(columns: Mapping[Any, Any], schema: pa.Schema) -> pa.Table:
-    """A dict of columns; one of plain values is a single row."""
+    """A dict of columns; one with a plain value in it is a single row."""
     _check_names(list(columns), schema)
-    single = [name for name, value in columns.items() if not _is_column(value)]
-    if len(single) == len(columns):
+    if not all(map(_is_column, columns.values())):
         columns = {name: [None if type(value).__name__ in _MISSING else value] for name, value in columns.items()}
-    elif single:
-        raise ReturnedWrongError(
-            f"returned {single[0]!r} as one value beside columns of several; return a list of dicts, one for each row"
-        )
     arrays = [_array(columns[field.name], field) for field in schema]
     lengths = {field.name: len(array) for field, array in zip(schema, arrays, strict=True)}
     if len(set(lengths.values())) > 1:

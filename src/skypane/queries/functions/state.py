@@ -67,7 +67,9 @@ class StateType:
             return as_array(flat, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             why = " ".join(str(error).split())
-            raise ReturnedWrongError(f"returned state field {field.name!r} that is not {field.type} ({why})") from error
+            raise ReturnedWrongError(
+                f"returned state field {field.name!r} that is not {field.type}, its type by init or state= ({why})"
+            ) from error
 
     def _values(self, name: str, column: pa.ChunkedArray) -> list[Any]:
         if name not in self.arrays:

@@ -21,6 +21,8 @@ def as_array(values: Any, kind: pa.DataType, *, from_pandas: bool = False) -> pa
     if _may_lose(kind) and getattr(values, "dtype", None) in (None, np.dtype(object)):
         for value in values:
             _check(value, kind)
+    if pa.types.is_temporal(kind) and any(isinstance(value, np.datetime64 | np.timedelta64) for value in values):
+        return cast(pa.array(values), kind)  # NumPy's own times have units of their own
     return pa.array(values, kind, from_pandas=from_pandas)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from skypane.spark.sinks.base import Sink, StepRows
+from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.tables.texts import table_texts
 
 _ANY_WIDTH = 1_000_000
@@ -23,13 +25,21 @@ class ConsoleSink(Sink):
     def __init__(self, max_rows: int = 20, console: Console | None = None) -> None:
         self._max_rows = max_rows
         self._console = console or Console()
+        self._outputs: list[tuple[pa.Schema, str]] = []
+
+    def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
+        """Note what the rows of this schema are, so that titles can tell: one terminal shows all outputs."""
+        del spark
+        if continuation is not None and continuation.output != "sink":
+            self._outputs.append((schema, f", {continuation.output}"))
 
     def publish(self, step: int, rows: StepRows) -> None:
         """Print them."""
         if not rows.rows:
             return
         first = rows.table().slice(0, self._max_rows)
-        title, names, texts = f"step {step}: {rows.rows:,} rows", first.column_names, table_texts(first)
+        output = next((name for schema, name in self._outputs if schema.equals(rows.schema)), "")
+        title, names, texts = f"step {step}{output}: {rows.rows:,} rows", first.column_names, table_texts(first)
         shown = _table(title, names, texts)
         needed = self._console.measure(shown, options=self._console.options.update(max_width=_ANY_WIDTH)).maximum
         if needed <= self._console.width:
