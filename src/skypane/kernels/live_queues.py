@@ -117,3 +117,9 @@ def queue_records(
         if owner_waits:
             free[owner] = last + round_trip_ns
     return stamps, owners, completed, samples[:sampled].copy()
+
+
+def warm_live_queues() -> None:
+    """Compile for the types that the simulator uses."""
+    times, never = np.array([0, 1]), np.array([2, 2])
+    queue_records(times, times, never, np.empty(0, np.int64), 1, 1, 1, 0, True, True, (1, 1, 1), 0)

@@ -6,6 +6,7 @@ import numpy as np
 
 from skypane.kernels.dominance_counts import kmax
 from skypane.kernels.joins import dominance_join, merge
+from skypane.kernels.live_queues import warm_live_queues
 from skypane.kernels.rankings import top_k_groups
 from skypane.kernels.segments import combine_moments, segment_moments, segment_sum, segment_sum_pairs
 from skypane.kernels.skylines import load_trees, skyline_groups
@@ -32,3 +33,4 @@ def warm() -> None:
     warm_sliding()
     warm_bounds()
     warm_top_k_sweep()
+    warm_live_queues()
