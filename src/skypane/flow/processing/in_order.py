@@ -26,7 +26,7 @@ from skypane.tables.times import times_us
 
 
 class InOrder(OutOfOrder):
-    """For comparison."""
+    """For comparison, and for folds in which the order of records matters."""
 
     name = "in_order"
     buffers = True
