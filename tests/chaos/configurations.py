@@ -14,6 +14,7 @@ from skypane.api.stream import ContinuousQuery
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
+from skypane.scheduling.ownership import OWNERSHIPS
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.partitioning import PARTITIONINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
@@ -137,6 +138,7 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         "processing": rng.choice(["out_of_order", "out_of_order", "in_order"]),
         "partitioning": rng.choice(PARTITIONINGS),
         "cut_rows": rng.choice([0, 0, 1_000_000]),
+        "ownership": rng.choice(OWNERSHIPS),
     }
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),

@@ -65,6 +65,13 @@ class Stages(SparkStages):
     def _threads(self, tasks: int, *, in_driver: bool) -> int:
         return 1
 
+    @property
+    def _embedded(self) -> bool:
+        return True
+
+    def _run_tasks(self, tasks: int, run: Callable[[int], str]) -> list[str]:
+        return [run(task) for task in range(tasks)]
+
 
 class Driver(StepDriver):
     """The real one; its batches are tables."""

@@ -1,6 +1,7 @@
 """The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once.
 
-Top-delta and aggregates have one key, whose windows several tasks share.
+Top-delta and aggregates have one key, whose windows several tasks share; of the skylines, of windows and live, they
+share the joins.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ SKYLINE = Chain(
     Configuration(
         "skyline",
         ("1 second", "500 milliseconds"),
-        ("city",),
+        (),
         "drop_ratio",
         "full",
         lateness={"allowed": "500 milliseconds"},
+        parallel={"cut_rows": 0, "degree": 2},
     ),
     files=9,
 )
@@ -60,10 +62,21 @@ AGGREGATE = Chain(
     ("parquet", "json", "discard"),
     files=8,
 )
-LIVE = Chain("live", Configuration("skyline", configurations.LIVE, ("city",), "harm", "updates"), files=6)
+LIVE = Chain(
+    "live",
+    Configuration(
+        "skyline",
+        configurations.LIVE,
+        (),
+        "harm",
+        "updates",
+        parallel={"cut_rows": 0, "ownership": "llw+", "degree": 3},
+    ),
+    files=6,
+)
 INTERVALS = Chain(
     "intervals",
-    Configuration("top_k", configurations.LIVE, (), "kslack", "intervals"),
+    Configuration("top_k", configurations.LIVE, ("city",), "kslack", "intervals"),
     files=6,
 )
 APPLY = Chain(
@@ -91,7 +104,7 @@ KILLS = {
     APPLY.name: ("failed.published",),
     FOLD.name: ("windows.done",),
     ROWS.name: ("windows.done", "manifest.committed"),
-    LIVE.name: ("panes.done", "windows.done", "results.published"),
+    LIVE.name: ("panes.done", "windows.done", "results.published", "manifest.written", "step.cleaned"),
     INTERVALS.name: ("results.staged", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }

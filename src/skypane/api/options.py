@@ -17,6 +17,7 @@ from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
 from skypane.model.numbers import MOST
+from skypane.scheduling.ownership import OWNERSHIPS
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.pane_strategy import MAX_DEGREE
 from skypane.scheduling.partitioning import PARTITIONINGS
@@ -217,6 +218,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "They share them from so many rows on, each counted once for each window that it is in.",
         2_000_000,
     ),
+    Option("parallel", "ownership", Choice(OWNERSHIPS), "How they share its rows, where a skyline joins them.", "rr"),
     Option(
         "parallel", "inline_rows", Whole(0), "A window stage with no more rows than this runs in the driver.", 100_000
     ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from skypane.api.by_name import as_splitting
 from skypane.api.options import check
 from skypane.scheduling.degrees import Degrees
+from skypane.scheduling.ownership import ownership
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.scheduling.partitioning import partitioning
 from skypane.scheduling.ranges import window_scheduling
@@ -23,6 +24,7 @@ class Parallelism:
     window_scheduling: str = "ranges"
     partitioning: str = "batch"
     cut_rows: int = 2_000_000
+    ownership: str = "rr"
     inline_rows: int = 100_000
     sliding: str = "auto"
     processing: str = "out_of_order"
@@ -41,4 +43,5 @@ class Parallelism:
             window_scheduling(self.window_scheduling),
             partitioning(self.partitioning),
             self.cut_rows,
+            ownership(self.ownership),
         )

@@ -232,21 +232,21 @@ class ContinuousQuery:
         window_scheduling: str | EllipsisType = ...,
         partitioning: str | EllipsisType = ...,
         cut_rows: int | EllipsisType = ...,
+        ownership: str | EllipsisType = ...,
         inline_rows: int | EllipsisType = ...,
         sliding: str | EllipsisType = ...,
         processing: str | EllipsisType = ...,
     ) -> ContinuousQuery:
         """Who does which work, and how; none of it changes an answer. What is left out stays as it was.
 
-        splitting: who makes the partials. ``"combine"`` (the default): each task of what it has read, and nothing but
-            partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"`` and
-            ``"adaptive_pid"``; so does one of your own, a class derived from ``sp.PaneStrategy``.
-        pane_degree: the tasks of the pane stage, with ``"combine"`` at most (default: Spark's default parallelism).
-        degree: the most window-stage tasks (default: Spark's default parallelism).
+        splitting: who makes the partials. ``"combine"`` (the default): of what a task has read. Others send records:
+            ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"``, ``"adaptive_pid"`` or your own ``sp.PaneStrategy``.
+        pane_degree, degree: the most tasks of the pane stage, and of the window stage (default: as many as Spark runs).
         window_scheduling: ``"ranges"`` (the default), a task for each worker, all with about as many rows;
             ``"feedback"``, smaller ones, of which a free worker takes the next; ``"round_robin"``, whatever the load.
-        partitioning, cut_rows: how tasks share the windows of a key with too many rows for one, ``"batch"`` (the
-            default), ``"window"`` or ``"pane"``, and from how many rows on (2,000,000), see docs/one-key.md.
+        partitioning, ownership, cut_rows: how tasks share the windows of a key with too many rows for one, ``"batch"``
+            (the default), ``"window"`` or ``"pane"``, or the join of its rows, ``"rr"`` (the default) or ``"llw+"``,
+            and from how many rows on (2,000,000), see docs/one-key.md.
         inline_rows: a window stage with no more rows than this (100,000) runs in the driver.
         sliding: how windows slide: ``"auto"`` (the default), ``"critical"``, ``"tiles"`` or ``"recompute"``.
         processing: ``"out_of_order"`` (the default), or, to compare, ``"in_order"``: buffer records until sealed.
@@ -258,6 +258,7 @@ class ContinuousQuery:
             window_scheduling=window_scheduling,
             partitioning=partitioning,
             cut_rows=cut_rows,
+            ownership=ownership,
             inline_rows=inline_rows,
             sliding=sliding,
             processing=processing,

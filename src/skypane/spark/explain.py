@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from skypane.flow.definition import Definition
 from skypane.flow.processing.choice import processing_of
 from skypane.model.durations import format_duration_us
+from skypane.scheduling.ownership import JOIN_VISITS
 from skypane.spark.options import LaunchOptions
 from skypane.spark.settings import Settings
 
@@ -68,10 +69,14 @@ def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
     """Whether tasks can share the windows of one key."""
     if settings.most_window_tasks < 2 or settings.window_scheduling == "round_robin":
         return []
-    if not processing_of(definition).cuts_windows:
+    processing, rows = processing_of(definition), settings.cut_rows
+    if processing.shares_joins:
+        least = f"{rows // JOIN_VISITS:,} rows on"
+        return [f"one key       tasks share the join of its rows ({settings.ownership}) from {least}, on a cluster"]
+    if not processing.cuts_windows:
         return [f"one key       one task {'follows' if definition.emit.instants else 'answers all windows of'} a key"]
     how = f"tasks share its windows ({settings.partitioning})"
-    return [f"one key       {how} from {settings.cut_rows:,} rows on, counted once for each window"]
+    return [f"one key       {how} from {rows:,} rows on, counted once for each window"]
 
 
 def _endings(definition: Definition) -> Mapping[str | None, str]:

@@ -64,6 +64,8 @@ class StepMetrics:
     pane_tasks: int
     window_tasks: int
     window_inline: bool
+    join_tasks: int
+    """How many tasks shared the join of one key's rows, see docs/one-key.md; 1 where none was shared."""
     replication: float | None
     """Rows that the tasks of the window stage read, over the rows there are: above 1 where they share a key."""
     pane_utilization: float | None
@@ -201,6 +203,7 @@ def _work(stepped: SparkStepped, times: StepTimes, settings: Settings) -> dict[s
         "pane_tasks": len(panes.tasks),
         "window_tasks": len(windows.busy_us),
         "window_inline": windows.in_driver,
+        "join_tasks": windows.joiners,
         "replication": None if windows.replication is None else round(windows.replication, 4),
         "pane_utilization": _share(busy_ms, slots * times.panes) if panes.tasks else None,
         "window_utilization": _share(work_ms, window_slots * times.windows) if windows.busy_us else None,

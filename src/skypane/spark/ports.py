@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import Alone, Joining, Shared
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, PaneReport, WindowReport, added
 from skypane.flow.step import Move
 from skypane.model.panes import range_of_all
 from skypane.scheduling.batch_plan import BatchPlan
+from skypane.scheduling.ownership import JoinSharing
 from skypane.scheduling.partitioning import Cutting, WindowShare, window_shares
 from skypane.scheduling.ranges import ALL_GROUPS
+from skypane.spark.jobs.join_job import run_join_job
 from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
+from skypane.spark.jobs.tasks import run_tasks
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, run_window_job, store_state
 from skypane.spark.outputs import Outputs
 from skypane.spark.schemas import arrow_schema
@@ -99,7 +104,8 @@ class SparkStages:
             trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
             move = replace(move, partials=(*move.partials, *trusted), trusted=None)
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
-        shares = window_shares(rows, move.degree, self.settings.window_scheduling, self._cutting(move, kept))
+        scheduling, cutting = self.settings.window_scheduling, self._cutting(move, kept)
+        shares = window_shares(rows, move.degree, scheduling, cutting, self._joins(move))
         in_driver = self._in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares)
         late, failed = self.outputs.late, self.outputs.failed
         job = WindowJob(
@@ -115,7 +121,7 @@ class SparkStages:
             failed=None if failed is None else failed.sink.writer(self.scratch),
             threads=self._threads(len(shares), in_driver=in_driver),
         )
-        report = run_window_job(job, self.spark, in_driver=in_driver)
+        report = run_window_job(job, self._run_tasks, in_driver=in_driver, joining=self._joining)
         past = replace(
             report.kept,
             sealed=(*kept.sealed, *report.kept.sealed),
@@ -133,6 +139,29 @@ class SparkStages:
         cutting = processing_of(self.definition).cutting(span, filled, self.settings.partitioning, late=late)
         return None if cutting is None else replace(cutting, least_rows=self.settings.cut_rows)
 
+    def _joins(self, move: Move[Written]) -> JoinSharing | None:
+        """Whether tasks may share the join of a heavy key; where all slots are in this process, threads are cheaper."""
+        sharing = JoinSharing(self.settings.ownership, self.settings.cut_rows)
+        worth_it = sharing.cut_rows == 0 or not self._embedded
+        moves = move.after_us is not None and move.degree > 1
+        return sharing if moves and worth_it and processing_of(self.definition).shares_joins else None
+
+    def _joining(self, share: WindowShare) -> Joining:
+        """Who joins the rows of a share that is answered here."""
+        threads = self._threads(1, in_driver=True)
+        if share.joiners < 2:
+            return Alone(threads)
+        sharing = JoinSharing(self.settings.ownership, self.settings.cut_rows)
+        ask = partial(run_join_job, scratch=str(self.scratch), run_tasks=self._run_tasks)
+        return Shared(share.joiners, sharing, ask, threads)
+
+    def _run_tasks(self, tasks: int, run: Callable[[int], str]) -> list[str]:
+        return run_tasks(self.spark, tasks, run)
+
+    @property
+    def _embedded(self) -> bool:
+        return str(self.spark.sparkContext.master).startswith("local")
+
     def _in_driver(self, rows: int, shares: Sequence[WindowShare]) -> bool:
         """Whether a job would cost more than it saves: few rows, and no key whose windows are worth cutting."""
         return rows <= self.settings.inline_rows and all(share.cut is None for share in shares)
@@ -142,5 +171,5 @@ class SparkStages:
 
         Not on a cluster, where the cores of a worker may belong to others.
         """
-        embedded = str(self.spark.sparkContext.master).startswith("local")
-        return max(1, min(self.settings.slots // tasks, os.cpu_count() or 1)) if embedded or in_driver else 1
+        slots = min(self.settings.slots // tasks, os.cpu_count() or 1)
+        return max(1, slots) if self._embedded or in_driver else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skypane.scheduling.degrees import Degrees
+from skypane.scheduling.ownership import Ownership
 from skypane.scheduling.pane_strategies import StrategyFactory, strategy_name
 from skypane.scheduling.partitioning import Partitioning
 from skypane.scheduling.ranges import WindowScheduling, most_tasks
@@ -26,6 +27,8 @@ class Settings:
     """How the windows of a key with too many rows for one task are dealt out."""
     cut_rows: int = 0
     """That is done from so many rows on, each counted once for each window that looks at it."""
+    ownership: Ownership = "rr"
+    """How the rows of such a key are dealt out where its windows are not: tasks then share the join of its rows."""
 
     @property
     def pane_tasks(self) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.windows.lowering import Failed, Naming, lowered
 from skypane.model.columns import CHANGE, COUNTER
 from skypane.model.groups import Groups, Int64Array
@@ -42,9 +43,9 @@ class Slide(ABC):
     added_columns: ClassVar[tuple[str, ...]] = ()
     """The columns that :meth:`enrich` adds."""
 
-    def __init__(self, definition: Definition, threads: int = 1) -> None:
+    def __init__(self, definition: Definition, joining: Joining = ALONE) -> None:
         self._definition = definition
-        self._threads = threads
+        self._joining = joining
         self.failed: list[Failed] = []
         """The windows asked for so far on which a function of the user's failed."""
         self.naming: Naming | None = None
@@ -63,6 +64,11 @@ class Slide(ABC):
     @property
     def needs_all_panes(self) -> bool:
         """Whether each of them must see all panes all the same."""
+        return False
+
+    @property
+    def joins_rows(self) -> bool:
+        """Whether most of its work is to join rows, which tasks can share."""
         return False
 
     def visits(self, windows: int) -> int:
