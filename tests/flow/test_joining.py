@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from unittest import mock
 
 import numpy as np
@@ -55,5 +56,5 @@ def test_the_bounds_are_those_of_one_task(
     assert shared.died.tolist() == alone.died.tolist()
     sent = [rows for join in asked for rows in np.diff(join.rows.offsets).tolist() if rows]
     alive = (rows.fresh | (rows.died == STILL_ALIVE)).tolist()
-    parts = zip(rows.offsets[:-1].tolist(), rows.offsets[1:].tolist(), strict=True)
-    assert sent == [sum(alive[low:high]) for low, high in parts if high - low > large and any(alive[low:high])]
+    parts = [slice(low, high) for low, high in pairwise(rows.offsets.tolist())]
+    assert sent == [sum(alive[at]) for at in parts if at.stop - at.start > large and rows.fresh[at].any()]

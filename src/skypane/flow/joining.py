@@ -103,7 +103,9 @@ class Shared(Joining):
     def join(self, rows: JoinRows, shape: Shape) -> None:
         """Dead rows are not sent along: nobody asks for them."""
         groups = Groups(rows.offsets)
-        shared = (self.sharing.pays(groups.sizes) & (groups.sizes > 0))[groups.row_ids()]
+        key = groups.row_ids()
+        news = np.bincount(key[rows.fresh], minlength=len(groups))
+        shared = (self.sharing.pays(groups.sizes) & (news > 0))[key]
         takes_part = rows.fresh | (rows.died == STILL_ALIVE)
         here, there = np.flatnonzero(takes_part & ~shared), np.flatnonzero(takes_part & shared)
         if len(here):
