@@ -1,7 +1,7 @@
 """The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once.
 
-Top-delta and aggregates have one key, whose windows several tasks share; of the skylines, of windows and live, they
-share the joins.
+Top-delta and aggregates have one key, whose windows several tasks share; of the skylines of windows of records and of
+every instant, they share the joins.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ SKYLINE = Chain(
     Configuration(
         "skyline",
         ("1 second", "500 milliseconds"),
-        (),
+        ("city",),
         "drop_ratio",
         "full",
         lateness={"allowed": "500 milliseconds"},
-        parallel={"cut_rows": 0, "degree": 2},
     ),
     files=9,
 )
@@ -94,7 +93,7 @@ APPLY = Chain(
 FOLD = Chain("fold", Configuration("fold", ("1 second", "250 milliseconds"), (), "kslack", "changes"), files=5)
 ROWS = Chain(
     "rows",
-    Configuration("skyline", (9, 2, "1 second"), ("city",), "fixed_delay", "changes"),
+    Configuration("skyline", (9, 2, "1 second"), (), "fixed_delay", "changes", parallel={"cut_rows": 0}),
     files=6,
 )
 CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, ROWS, LIVE, INTERVALS)
@@ -103,7 +102,7 @@ KILLS = {
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
     APPLY.name: ("failed.published",),
     FOLD.name: ("windows.done",),
-    ROWS.name: ("windows.done", "manifest.committed"),
+    ROWS.name: ("panes.done", "windows.done", "manifest.committed"),
     LIVE.name: ("panes.done", "windows.done", "results.published", "manifest.written", "step.cleaned"),
     INTERVALS.name: ("results.staged", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
