@@ -109,10 +109,8 @@ def levelled(ask: Callable[[float], float], guess: float) -> float:
 
 
 def _sustained(keeps_up: Callable[[float], bool], guess: float) -> float:
-    """The highest of a few rates around a guess whose lag does not grow; 0 if none is."""
-    if keeps_up(guess):
-        return 1.2 * guess if keeps_up(1.2 * guess) else guess
-    return next((share * guess for share in (0.8, 0.6) if keeps_up(share * guess)), 0.0)
+    """The highest of a few rates below a guess whose lag does not grow; 0 if none is."""
+    return next((share * guess for share in (0.9, 0.75, 0.6) if keeps_up(share * guess)), 0.0)
 
 
 def _keeps_up(spark: SparkSession, setting: Setting, rate: float) -> bool:

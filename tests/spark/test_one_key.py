@@ -60,7 +60,7 @@ def test_a_few_rows_stay_with_one_task(windowed: Windowed) -> None:
         assert {step.join_tasks for step in steps} == {1}
     run = RunOptions(sp.ConsoleSink())
     assert "tasks share its windows (batch) from 2,000,000 rows on" in few.check(run)
-    assert "tasks share the join of its rows (rr) from 100,000 rows on, on a cluster" in skyline.check(run)
+    assert "tasks share the join of its rows (rr) from 250,000 rows on, on a cluster" in skyline.check(run)
     assert "one key " not in few.parallel(degree=1).check(run)
 
 
