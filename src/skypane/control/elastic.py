@@ -31,6 +31,9 @@ class Snapshot:
     rho_windows: float
     pane_degree: int
     window_degree: int
+    pane_lag_us: float = 0.0
+    """How far the stage is behind: how long the work that waits has waited, or would take. Only damping looks at it."""
+    window_lag_us: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class ElasticDecision:
     window_degree: int
     fired: tuple[Fired, ...] = ()
     """The rules that had a say."""
+    held: tuple[str, ...] = ()
+    """What the damping did not follow, and why (:mod:`skypane.control.damping`)."""
 
 
 class ElasticController(Protocol):
