@@ -34,8 +34,9 @@ class Elastic:
     window_strategy: str = "win_fb_merge"
     splitting: ControlOptions | None = None
     controls_panes: bool = True
-    """If not, the stage counts as just right, and its degree stays."""
+    """If not, the degree of the stage stays, and ``other_rho`` is told as its utilization."""
     controls_windows: bool = True
+    other_rho: float = SET_POINT
     slowness: Slowness | None = None
 
     def fixed(self, pane_degree: int, window_degree: int) -> Elastic:
@@ -195,13 +196,13 @@ class _Running:
             now_us,
             InnerSample(
                 measurement.period_us,
-                _rho(measurement, found.utilization) if setup.controls_panes else SET_POINT,
-                tasks.utilization(setup.loops.outer_us) if setup.controls_windows else SET_POINT,
+                _rho(measurement, found.utilization) if setup.controls_panes else setup.other_rho,
+                tasks.utilization(setup.loops.outer_us) if setup.controls_windows else setup.other_rho,
                 len(done) if setup.controls_panes else 0,
                 sum(done) if setup.controls_panes else 0,
                 panes.lag_us(now_us),
                 tasks.lag_us,
-                _load(measurement) if setup.controls_panes else SET_POINT,
+                _load(measurement) if setup.controls_panes else setup.other_rho,
             ),
         )
 
