@@ -34,6 +34,7 @@ CONTROLLERS: dict[str, ElasticController] = {
     "threshold": Threshold(max_workers=WORKERS),
     "ds2": Ds2(max_workers=WORKERS),
     "fuzzy": Fuzzy(max_workers=WORKERS),
+    "fuzzy by load": Fuzzy(max_workers=WORKERS, by_load=True),
 }
 
 

@@ -65,6 +65,14 @@ def test_nothing_is_given_up_while_the_stage_is_behind() -> None:
     assert decision.held == ("pane degree stays at 8, not 4: 2 s behind",)
 
 
+def test_a_change_that_is_not_worth_it_is_not_followed() -> None:
+    seen = replace(QUIET, pane_degree=30, rho_panes=0.9 * 28 / 30)
+    assert panes_over(Damped(Ds2(), dwell_periods=1), seen) == [30]
+    assert panes_over(Damped(Ds2(), dwell_periods=1, dead_band=0.0), seen) == [28]
+    assert panes_over(Damped(Ds2(), dwell_periods=1), replace(seen, rho_panes=0.9 * 27 / 30)) == [27]
+    assert panes_over(Damped(Ds2(), dwell_periods=1), replace(seen, pane_degree=10, rho_panes=0.9 * 9 / 10)) == [9]
+
+
 def test_degrees_keep_within_their_limits() -> None:
     assert panes_over(Damped(Ds2(), max_degree=10), BUSY, BUSY) == [10, 10]
     assert panes_over(Damped(Ds2(), dwell_periods=1, min_degree=6), QUIET, QUIET) == [6, 6]
@@ -111,6 +119,7 @@ def test_stored_state_decides_the_same_and_laws_hold(
     ("options", "says"),
     [
         ({"dwell_periods": 0}, "dwell_periods=0"),
+        ({"dead_band": 1}, "dead_band=1"),
         ({"min_degree": 0}, "min_degree=0"),
         ({"min_degree": 3, "max_degree": 2}, "max_degree=2"),
         ({"min_degree": 3, "max_workers": 5}, "max_workers=5"),

@@ -5,7 +5,8 @@ Growing is followed at once: whoever waits loses. Shrinking is followed when
 * the controller has wanted fewer workers for ``dwell_periods`` periods in a row (after any change the count starts
   again), and then only down to the most that it wanted in one of them, so that a quiet moment between two bursts costs
   nothing, and one period that was measured badly changes nothing;
-* the stage is not behind: no lag above ``tolerated_lag_us``.
+* the stage is not behind: no lag above ``tolerated_lag_us``;
+* it is worth it: fewer by at least a share of ``dead_band``. Of degrees up to 10 that is any change.
 
 Degrees stay within ``min_degree`` and ``max_degree``. Where both stages share ``max_workers``, a stage that grows may
 take those of a stage that shrinks at once: that moves workers instead of giving them up.
@@ -57,6 +58,8 @@ class Damped:
     """1 follows every decision to shrink."""
     tolerated_lag_us: float = 0.0
     """Work that waits no longer than this is no lag."""
+    dead_band: float = 0.1
+    """Share of the workers: fewer than so many are not given up, or degrees would swing by one for ever."""
     min_degree: int = 1
     max_degree: int | None = None
     """Of each stage; ``None``: whatever the controller says."""
@@ -66,6 +69,8 @@ class Damped:
     def __post_init__(self) -> None:
         if self.dwell_periods < 1:
             raise OptionError(f"dwell_periods={self.dwell_periods!r} must be at least 1.")
+        if not 0.0 <= self.dead_band < 1.0:
+            raise OptionError(f"dead_band={self.dead_band!r} must be a number from 0 to below 1.")
         if self.min_degree < 1:
             raise OptionError(f"min_degree={self.min_degree!r} must be at least 1.")
         if self.max_degree is not None and self.max_degree < self.min_degree:
@@ -104,6 +109,8 @@ class Damped:
             return stage.wanted, ""
         if stage.lag_us > self.tolerated_lag_us:
             return now, f"{stage.name} degree stays at {now}, not {stage.wanted}: {stage.lag_us / 1e6:.3g} s behind"
+        if now - stage.wanted < self.dead_band * now:
+            return now, f"{stage.name} degree stays at {now}, not {stage.wanted}: too small a change"
         periods = before.periods + 1
         if periods < self.dwell_periods:
             return now, f"{stage.name} degree stays at {now}, not {stage.wanted}: period {periods} that wants fewer"

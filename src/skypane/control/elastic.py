@@ -125,6 +125,13 @@ class Fuzzy:
     name: ClassVar[str] = "fuzzy"
 
     max_workers: int = MOST_WORKERS
+    by_load: bool = False
+    """Look at ``pane_load``, where it is known, instead of ``rho_panes``.
+
+    By the rules the pane stage grows as long as panes are split much and windows are fine, since more workers split
+    less. Where they do not, because one worker cannot take a whole pane in time, it grows without end; the load falls
+    then, and ends it.
+    """
 
     def __post_init__(self) -> None:
         if self.max_workers < 2:
@@ -137,7 +144,8 @@ class Fuzzy:
             MULTIPLIERS,
             _rules(_TABLE),
         )
-        said = base.conclude({"panes": seen.rho_panes, "splitting": seen.shards_per_pane, "windows": seen.rho_windows})
+        panes_seen = seen.pane_load if self.by_load and seen.pane_load is not None else seen.rho_panes
+        said = base.conclude({"panes": panes_seen, "splitting": seen.shards_per_pane, "windows": seen.rho_windows})
         panes = multiplied(seen.pane_degree, said.outputs.get("pane workers", 1.0))
         windows = multiplied(seen.window_degree, said.outputs.get("window workers", 1.0))
         return ElasticDecision(*capped(panes, windows, self.max_workers), said.fired)

@@ -34,7 +34,7 @@ def as_in_the_paper(
     most: int = MOST_WORKERS, period_us: float = PERIOD_US, sampling_us: float = SAMPLING_US
 ) -> Elastic:
     """The rules alone, without damping."""
-    undamped = Damped(Fuzzy(most), dwell_periods=1, tolerated_lag_us=math.inf)
+    undamped = Damped(Fuzzy(most), dwell_periods=1, tolerated_lag_us=math.inf, dead_band=0.0)
     return Elastic(Loops(undamped, period_us, sampling_us))
 
 

@@ -62,7 +62,7 @@ def merge_scenario(duration_s: float = 240.0) -> Scenario:
 
 def merge_runs(scenario: Scenario, pane_degree: int = 6) -> dict[str, tuple[WindowFigures, ElasticRun]]:
     """The window stage with and without merge tasks; the rules choose its degree, undamped as in the paper."""
-    undamped = Damped(Fuzzy(_MOST_WORKERS + pane_degree), dwell_periods=1, tolerated_lag_us=math.inf)
+    undamped = Damped(Fuzzy(_MOST_WORKERS + pane_degree), dwell_periods=1, tolerated_lag_us=math.inf, dead_band=0.0)
     setup = Elastic(Loops(undamped, inner_us=250_000.0), pane_degree=pane_degree, controls_panes=False)
     found = {}
     for strategy in _STRATEGIES:
