@@ -18,6 +18,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ
 
 import skypane as sp  # noqa: E402
 from benchmarks import (  # noqa: E402
+    elastic,
     kernels,
     lateness,
     live,
@@ -39,6 +40,7 @@ PURE: dict[str, ModuleType] = {
     "overlap": overlap,
     "lateness": lateness,
     "one_key": one_key,
+    "elastic": elastic,
 }
 """Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
