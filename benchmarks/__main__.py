@@ -18,6 +18,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ
 
 import skypane as sp  # noqa: E402
 from benchmarks import (  # noqa: E402
+    elastic_spark,
     kernels,
     lateness,
     live,
@@ -48,6 +49,7 @@ ON_SPARK: dict[str, ModuleType] = {
     "strategies": strategies,
     "sustainable": sustainable,
     "live": live,
+    "elastic_spark": elastic_spark,
     "memory": memory,
 }
 """The same with ``run(spark, quick)``."""

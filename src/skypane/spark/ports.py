@@ -113,7 +113,7 @@ class SparkStages:
             answer_schema=self.outputs.results.schema,
             late=None if late is None else late.sink.writer(self.scratch),
             failed=None if failed is None else failed.sink.writer(self.scratch),
-            threads=self._threads(len(shares), in_driver=in_driver),
+            threads=self._threads(len(shares), move.degree, in_driver=in_driver),
         )
         report = run_window_job(job, self.spark, in_driver=in_driver)
         past = replace(
@@ -137,10 +137,12 @@ class SparkStages:
         """Whether a job would cost more than it saves: few rows, and no key whose windows are worth cutting."""
         return rows <= self.settings.inline_rows and all(share.cut is None for share in shares)
 
-    def _threads(self, tasks: int, *, in_driver: bool) -> int:
+    def _threads(self, tasks: int, degree: int, *, in_driver: bool) -> int:
         """Slots that would be idle are used by threads: with one key there is only one task, however many cores.
 
-        Not on a cluster, where the cores of a worker may belong to others.
+        Not on a cluster, where the cores of a worker may belong to others; nor more than the load needs, if degrees
+        follow it.
         """
+        slots = self.settings.slots if self.settings.elastic is None else min(self.settings.slots, degree)
         embedded = str(self.spark.sparkContext.master).startswith("local")
-        return max(1, min(self.settings.slots // tasks, os.cpu_count() or 1)) if embedded or in_driver else 1
+        return max(1, min(slots // tasks, os.cpu_count() or 1)) if embedded or in_driver else 1

@@ -1,0 +1,109 @@
+"""ElasticDegrees: degrees that follow the load - how much work the stream brings against how much can be done.
+
+The stages of a step take turns, so each may use every slot. What the stream needs is therefore measured for both
+together: **cores needed** = work of all tasks over the time in which their records came. A stage's utilization is that
+over its degree. It does not saturate: a step that takes longer takes more records with it, but the work for each second
+of the stream stays what it is. Two corrections:
+
+* of each period some time goes to planning, sinks and commits, whatever the degree: only the rest counts;
+* what waits at the source is work, too: utilization grows by the share of a period that it would take.
+
+Where a source does not say what waits, records' own times tell how much of the stream a step has covered: a step that
+covers less of it than the clock has moved on falls behind.
+
+Everything is a function of what was committed and of the step: a step that is repeated has the degrees that it had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from skypane.control.loops import InnerSample, Loops, LoopState
+from skypane.scheduling.degrees import Degrees
+from skypane.scheduling.elastic_state import ElasticState, StepLoad
+
+MOST_OVERHEAD: Final = 0.5
+"""Of a period, at most so much is given up to what is not parallel work: more cannot be had back by more tasks."""
+SLOWEST_STREAM: Final = 0.25
+"""Records' times that move on more slowly than this share of the clock say little about the load."""
+
+
+@dataclass(frozen=True)
+class ElasticDegrees:
+    """Two control loops around the steps: each step is a sample, degrees are decided once in a period."""
+
+    loops: Loops
+
+    @property
+    def least(self) -> int:
+        """The fewest tasks of a stage."""
+        return self.loops.damped.min_degree
+
+    def choose(self, before: Degrees, learned: ElasticState | None) -> Degrees:
+        """What was decided, as far as the slots for it are there and warm; the fewest to begin with."""
+        wanted = self.wanted(before, learned)
+        if learned is None or learned.ready is None:
+            return wanted
+        most = max(self.least, learned.ready)
+        return Degrees(*(min(most, degree) for degree in wanted if degree is not None))
+
+    def wanted(self, before: Degrees, learned: ElasticState | None) -> Degrees:
+        """What was decided, within the limits of now."""
+        del before
+        if learned is None:
+            return Degrees(self.least, self.least)
+        loop = self._allowed(learned.loop)
+        return Degrees(loop.pane_degree, loop.window_degree)
+
+    def learn(self, learned: ElasticState | None, load: StepLoad) -> ElasticState:
+        """Take in one step; decide if a period is over."""
+        if learned is None:
+            loop = self.loops.start(self.least, self.least)
+            return ElasticState(loop, load.cut_us, load.t_max_us, load.ready, backlog_us=load.backlog_us)
+        after = replace(
+            learned, cut_us=load.cut_us, t_max_us=load.t_max_us, ready=load.ready, backlog_us=load.backlog_us
+        )
+        clock_us = load.cut_us - learned.cut_us
+        if clock_us <= 0:  # the clock was set back: nothing can be told
+            return after
+        sample = self.sample(learned, load, clock_us)
+        loop, decided = self.loops.sample(self._allowed(learned.loop), sample)
+        decisions = learned.decisions + (decided is not None)
+        return replace(after, loop=loop, sample=sample, decided=decided or learned.decided, decisions=decisions)
+
+    def sample(self, learned: ElasticState, load: StepLoad, clock_us: int) -> InnerSample:
+        """Utilization of both stages, against the degrees that were decided: slots that are on their way count."""
+        parallel_us = load.pane_work_us + (0 if load.window_in_driver else load.window_work_us)
+        covered_us = self._covered_us(learned, load, clock_us)
+        cores = parallel_us / (covered_us * self._free(learned, load))
+        # In the driver it has one worker, whatever its degree.
+        in_driver = load.window_work_us / covered_us if load.window_in_driver else None
+        lag_us = load.backlog_us or 0.0
+        waits = lag_us / self.loops.outer_us
+        loop = self._allowed(learned.loop)
+        return InnerSample(
+            period_us=float(clock_us),
+            rho_panes=cores / loop.pane_degree + waits,
+            rho_windows=cores / loop.window_degree + waits if in_driver is None else in_driver,
+            panes=load.panes,
+            shards=load.shards,
+            pane_lag_us=lag_us,
+            window_lag_us=lag_us,
+        )
+
+    def _allowed(self, loop: LoopState) -> LoopState:
+        """A restart may have other limits."""
+        clamped = self.loops.damped.clamped
+        return replace(loop, pane_degree=clamped(loop.pane_degree), window_degree=clamped(loop.window_degree))
+
+    def _covered_us(self, learned: ElasticState, load: StepLoad, clock_us: int) -> float:
+        """Of how much time the batch has the records."""
+        if load.backlog_us is not None or learned.t_max_us is None or load.t_max_us is None:
+            return float(clock_us)
+        return max(SLOWEST_STREAM * clock_us, min(float(clock_us), float(load.t_max_us - learned.t_max_us)))
+
+    def _free(self, learned: ElasticState, load: StepLoad) -> float:
+        """The share of a period that is left for parallel work."""
+        driver_us = load.window_work_us if load.window_in_driver else 0
+        return 1.0 - min(MOST_OVERHEAD, (learned.elsewhere_us + load.waited_us + driver_us) / self.loops.outer_us)
