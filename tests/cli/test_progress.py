@@ -93,7 +93,7 @@ class Growing:
 
     def metrics(self) -> Metrics:
         known: dict[str, Any] = {f.name: None if "None" in str(f.type) else 0 for f in fields(StepMetrics)}
-        elastic = ElasticMetrics(8, 4, 2, 1.25, 0.5, 1500.0, 3, None, None, None, (), ())
+        elastic = ElasticMetrics(8, 4, 2, 1.25, 0.5, 1500.0, 3, None, None, None, (), (), "raise max_degree")
         steps = tuple(
             StepMetrics(**{**known, "last_windows": (), "pane_degree": n, "window_degree": 1, "elastic": elastic})
             for n in (1, 2, 4, 8)
@@ -108,6 +108,7 @@ def test_degrees_that_follow_the_load_are_drawn() -> None:
         console.print(ProgressPanel(query, "title", live_times=False))
     assert "▂▃▅█ 8 pane, 1 window, 8 executors, utilization 1.25 and 0.50" in shown.get()
     assert "1.5 s of work wait" in shown.get()
+    assert "raise max_degree" in shown.get()
 
 
 def test_a_sparkline_of_nothing_and_of_zeros() -> None:

@@ -103,6 +103,17 @@ def test_what_waits_at_the_source_is_work_too() -> None:
     assert behind.sample.rho_panes == pytest.approx(2.1)
 
 
+def test_where_no_more_tasks_can_be_had_it_says_so() -> None:
+    policy = elastic(max_degree=2)
+    behind = load(1, pane_work_us=SECOND, backlog_us=30.0 * SECOND)
+    learned = after(policy, load(0), behind)
+    assert policy.wanted(START, learned) == Degrees(2, 2)
+    assert learned.limit is not None
+    assert "30 s of work wait at the source, and there are 2 tasks, the most" in learned.limit
+    assert policy.learn(learned, load(2)).limit is None
+    assert after(elastic(max_degree=9), load(0), behind).limit is None
+
+
 def test_without_a_word_from_the_source_the_records_times_tell() -> None:
     """A source with a limit, behind: in two seconds a step has covered one second of the stream."""
     policy = elastic()

@@ -90,6 +90,7 @@ class ProgressPanel:
             ("stages", _means(metrics.recent, _BUSY)),
             ("panes", _means(metrics.recent, _SPLIT)),
             *([("degrees", degrees_text(metrics.recent))] if last.elastic else []),
+            *([("warning", last.elastic.limit)] if last.elastic and last.elastic.limit else []),
             ("punctuation", self._punctuation(last)),
             *([("warning", last.slack_warning)] if last.slack_warning else []),
             *self._answers(metrics, newest[-3:]),

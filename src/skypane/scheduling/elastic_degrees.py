@@ -70,7 +70,8 @@ class ElasticDegrees:
         sample = self.sample(learned, load, clock_us)
         loop, decided = self.loops.sample(self._allowed(learned.loop), sample)
         decisions = learned.decisions + (decided is not None)
-        return replace(after, loop=loop, sample=sample, decided=decided or learned.decided, decisions=decisions)
+        after = replace(after, loop=loop, sample=sample, decided=decided or learned.decided, decisions=decisions)
+        return replace(after, limit=self._limit(after))
 
     def sample(self, learned: ElasticState, load: StepLoad, clock_us: int) -> InnerSample:
         """Utilization of both stages, against the degrees that were decided: slots that are on their way count."""
@@ -90,6 +91,20 @@ class ElasticDegrees:
             shards=load.shards,
             pane_lag_us=lag_us,
             window_lag_us=lag_us,
+        )
+
+    def _limit(self, after: ElasticState) -> str | None:
+        """What to do when all the tasks that there may be do not suffice."""
+        most, lag_us = self.loops.damped.max_degree, after.backlog_us or 0.0
+        if (
+            most is None
+            or max(after.loop.pane_degree, after.loop.window_degree) < most
+            or lag_us <= self.loops.outer_us
+        ):
+            return None
+        return (
+            f"{lag_us / 1e6:.3g} s of work wait at the source, and there are {most} tasks, the most that there may be. "
+            "Raise max_degree, or limit what a step takes in by the source's own option."
         )
 
     def _allowed(self, loop: LoopState) -> LoopState:

@@ -47,3 +47,5 @@ class ElasticState:
     decided: Decided | None = None
     """The last decision, and what it was made from."""
     decisions: int = 0
+    limit: str | None = None
+    """Said while there is more to do than the most tasks can do."""

@@ -33,6 +33,8 @@ class ElasticMetrics:
     """The rules that had a say in it, with their weights."""
     held: tuple[str, ...]
     """What the controller wanted and did not get, and why."""
+    limit: str | None
+    """Said while there is more to do than the most tasks can do."""
 
 
 def elastic_metrics(wanted: Degrees, state: ElasticState | None) -> ElasticMetrics | None:
@@ -54,4 +56,5 @@ def elastic_metrics(wanted: Degrees, state: ElasticState | None) -> ElasticMetri
         decided_rho_windows=None if seen is None else seen.rho_windows,
         fired=() if decision is None else decision.fired,
         held=() if decision is None else decision.held,
+        limit=state.limit,
     )
