@@ -64,6 +64,11 @@ class Process:
         )
         return {"application": self.spark.sparkContext.applicationId, "explain": self.running.explain()}
 
+    def stop(self) -> dict[str, Any]:
+        """After the step under way."""
+        self.running.stop()
+        return {}
+
     def want(self, degree: int) -> dict[str, Any]:
         """From the next decision on."""
         self.script.degree = degree
@@ -88,6 +93,33 @@ class Process:
         if self.running.metrics().delivered < delivered or len(self.cluster.executors()) != executors:
             return False
         return bool(self.running._run._driver._executors.ready() == executors)
+
+    def play(self, stream: dict[str, Any], records: int, controller: str) -> dict[str, Any]:
+        """A paced stream with more work than one executor bears, until it is through and most are released again."""
+
+        def count(rows: dict[str, Any]) -> dict[str, int]:
+            time.sleep(len(rows["id"]) * 1e-3)  # as much work on a busy machine as on a quiet one
+            return {"n": len(rows["id"]), "last": int(rows["id"].max())}
+
+        count.__annotations__["rows"] = dict
+        df = self.spark.readStream.format("skypane-traffic").options(**stream).load()
+        asked = sp.stream(df, time="ts", key="key").window("500 milliseconds").apply(count, "n long, last long")
+        query = asked.parallel(elastic=sp.Elastic(max_degree=3, controller=controller), inline_rows=0)
+        options: dict[str, Any] = {
+            "sink": sp.ParquetSink(self.folder / "played"),
+            "checkpoint": self.folder / "playing",
+        }
+        self.running = query.start(trigger="0 seconds", idle_timeout="5 seconds", **options)
+        most, deadline = 0, time.monotonic() + WAIT_S
+        while self.running.metrics().delivered < records or len(self.cluster.executors()) > 1:
+            most = max(most, self.running.metrics().last.executors if self.running.metrics().last else 0)
+            assert self.running.exception() is None, self.running.exception()
+            assert time.monotonic() < deadline, f"{self.running!r}, {self.cluster.executors()}"
+            time.sleep(0.05)
+        self.running.stop()
+        self.running = query.start(available_now=True, flush=True, **options)
+        self.running.await_termination()
+        return {"most": most, "ledger": self.running.metrics().ledger.to_json()}
 
     def finish(self) -> dict[str, Any]:
         """Stop, then close all windows."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -32,6 +33,7 @@ from tests.spark_support.streams import (
     assert_answers,
     assert_fates,
     definition_of,
+    micros,
     random_batches,
     read_batches,
     write_batches,
@@ -163,6 +165,43 @@ class Elastic:
                     os.kill(int(process.name), signal.SIGKILL)
                     return
         raise AssertionError("there is no executor to kill")
+
+
+STREAMS: dict[str, dict[str, Any]] = {
+    "steps": {"arrivals": "steps", "steps": "0:300, 10:2500, 25:300", "records": 45_000},
+    "map": {"arrivals": "map", "dispersion": 1000, "rate": 1500, "records": 60_000},
+}
+"""One executor takes a thousand records in a second."""
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("arrivals", ["map", "steps"])
+@pytest.mark.parametrize("controller", ["fuzzy", "ds2"])
+def test_executors_follow_the_load(tmp_path: Path, master: str, arrivals: str, controller: str) -> None:
+    more = {"keys": 12, "attributes": 1, "disorder": "none", "partitions": 1, "seed": 8}
+    stream: dict[str, Any] = {**STREAMS[arrivals], **more, "start": "2026-01-01T00:00:00Z"}
+    run = Elastic(master, tmp_path, [])
+    try:
+        run.begin()
+        run.tell("stop")
+        paced = {**stream, "paced": "true"}
+        said = run.tell("play", stream=paced, records=stream["records"], controller=controller)
+    finally:
+        run.end()
+    assert said["most"] > 1
+    assert said["ledger"]["accepted"] == stream["records"]
+    spec = TrafficSpec.from_options(stream)
+    stop, _ = stream_of(spec).advance(Position(), spec.records)
+    every = pa.Table.from_batches(stream_of(spec).read(0, Position(), stop, spec.start or 0))
+    window = (every["ts"].cast(pa.int64()).to_numpy() // 500_000).tolist()
+    expected: dict[tuple[str, int], tuple[int, int]] = {}
+    for key, number, record in zip(every["key"].to_pylist(), window, every["id"].to_pylist(), strict=True):
+        n, last = expected.get((key, number), (0, 0))
+        expected[key, number] = (n + 1, max(last, record))
+    rows = [row for path in (tmp_path / "played").glob("step-*.parquet") for row in pq.read_table(path).to_pylist()]
+    answers = {(r["key"], micros(r["window"]["start"]) // 500_000): (r["n"], r["last"]) for r in rows}
+    assert len(answers) == len(rows)
+    assert answers == expected
 
 
 def bursty_batches(arrivals: str, count: int, seed: int) -> list[pa.Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ def load(at_s: float, **other: Any) -> StepLoad:
         pane_work_us=0,
         window_work_us=0,
         window_in_driver=False,
+        took_us=0,
         waited_us=0,
         panes=0,
         shards=0,
@@ -159,6 +161,44 @@ def test_another_run_may_have_other_limits() -> None:
     assert again.sample.rho_panes == pytest.approx(5.0)
 
 
+def in_a_loop(policy: ElasticDegrees, before: float, after: float, seconds: float = 100) -> list[tuple[float, int]]:
+    """When each step ended, and its degree: a stream that needs so many cores, from half of the time on others.
+
+    Batches take all that has come, so steps stretch while there are too few tasks; 0.3 s of each are for nothing.
+    """
+    learned, now_s, taken_s, degree = None, 0.0, 0.0, START
+    found = []
+    while now_s < seconds:
+        cut_s = max(now_s, taken_s + 0.5)
+        half = seconds / 2
+        early_s, late_s = max(0.0, min(cut_s, half) - taken_s), max(0.0, cut_s - max(taken_s, half))
+        work_s, taken_s = early_s * before + late_s * after, cut_s
+        degree = policy.choose(degree, learned)
+        took_s = 0.3 + work_s / 2 / (degree.panes or 1) + work_s / 2 / degree.windows
+        now_s = cut_s + took_s
+        half_us = round(work_s * SECOND / 2)
+        step = load(cut_s, pane_work_us=half_us, window_work_us=half_us)
+        learned = policy.learn(learned, replace(step, took_us=round(took_s * SECOND), waited_us=300_000))
+        found.append((now_s, max(degree.panes or 1, degree.windows)))
+    return found
+
+
+@pytest.mark.parametrize("controller", sorted(CONTROLLERS))
+@pytest.mark.parametrize(("before", "after"), [(1.0, 2.0), (0.5, 3.0), (3.0, 0.5), (4.0, 8.0)])
+def test_it_reacts_within_some_periods_and_does_not_swing(controller: str, before: float, after: float) -> None:
+    steps = in_a_loop(Elastic(controller=controller).degrees(most=16), before, after)
+    late = [(now_s, degree) for now_s, degree in steps if now_s > 50]
+    # Within four periods, growing or shrinking: enough for the work, and not twice as many as it needs.
+    settled = [degree for now_s, degree in late if now_s > 50 + 4 * 2.5 + (after < before) * 10]
+    assert min(settled) >= after
+    assert max(settled) <= max(2, 2 * after)
+    degrees = [degree for _, degree in late]
+    turns = [b - a for a, b in pairwise(degrees) if a != b]
+    assert sum((a > 0) != (b > 0) for a, b in pairwise(turns)) <= 1
+    # No step lasts much longer than two periods once the query has caught up with its beginning.
+    assert max(b - a for (a, _), (b, _) in pairwise(steps) if a > 30) < 6.0
+
+
 LOADS = st.lists(
     st.builds(
         load,
@@ -166,6 +206,7 @@ LOADS = st.lists(
         pane_work_us=st.integers(0, 10**8),
         window_work_us=st.integers(0, 10**8),
         window_in_driver=st.booleans(),
+        took_us=st.integers(0, 10**8),
         waited_us=st.integers(0, 10**7),
         panes=st.integers(0, 9),
         shards=st.integers(0, 99),

@@ -295,6 +295,7 @@ def _load(stepped: Stepped[R, S], now_us: int, capacity: Capacity, *, routed: bo
         pane_work_us=sum(busy_us),
         window_work_us=sum(windows.busy_us),
         window_in_driver=windows.in_driver,
+        took_us=panes.took_us + windows.took_us,
         waited_us=waited_us,
         panes=len(shards),
         shards=sum(shards.values()),

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from skypane.control.loops import InnerSample, Loops, LoopState
+from skypane.control.loops import Decided, InnerSample, Loops, LoopState
 from skypane.scheduling.degrees import Degrees
 from skypane.scheduling.elastic_state import ElasticState, StepLoad
 
@@ -27,6 +27,10 @@ MOST_OVERHEAD: Final = 0.5
 """Of a period, at most so much is given up to what is not parallel work: more cannot be had back by more tasks."""
 SLOWEST_STREAM: Final = 0.25
 """Records' times that move on more slowly than this share of the clock say little about the load."""
+
+
+MOST_AT_ONCE: Final = 8
+"""Of decisions, after a step that was so long."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,23 @@ class ElasticDegrees:
         if clock_us <= 0:  # the clock was set back: nothing can be told
             return after
         sample = self.sample(learned, load, clock_us)
-        loop, decided = self.loops.sample(self._allowed(learned.loop), sample)
-        decisions = learned.decisions + (decided is not None)
-        after = replace(after, loop=loop, sample=sample, decided=decided or learned.decided, decisions=decisions)
-        return replace(after, limit=self._limit(after))
+        loop, decided, decisions = self._decide(self._allowed(learned.loop), sample)
+        after = replace(after, loop=loop, sample=sample, decided=decided or learned.decided)
+        return replace(after, decisions=learned.decisions + decisions, limit=self._limit(after))
+
+    def _decide(self, loop: LoopState, sample: InnerSample) -> tuple[LoopState, Decided | None, int]:
+        """Take in a sample: the degrees, the decision if there is one, and how many there were.
+
+        No step can be interrupted, so a burst may make one that lasts for several periods. The decisions that it has
+        kept from being made are made up for: what utilization would have been with the degrees that were decided
+        follows from the work.
+        """
+        degrees = loop
+        periods = int((loop.gathered.elapsed_us + sample.period_us) // self.loops.outer_us)
+        loop, first = self.loops.sample(loop, sample)
+        for _ in range(min(periods, MOST_AT_ONCE) - 1):
+            loop, _ = self.loops.sample(loop, _with_degrees(sample, degrees, loop, self.loops.outer_us))
+        return loop, first, min(periods, MOST_AT_ONCE)
 
     def sample(self, learned: ElasticState, load: StepLoad, clock_us: int) -> InnerSample:
         """Utilization of both stages, against the degrees that were decided: slots that are on their way count."""
@@ -84,7 +101,7 @@ class ElasticDegrees:
         waits = lag_us / self.loops.outer_us
         loop = self._allowed(learned.loop)
         return InnerSample(
-            period_us=float(clock_us),
+            period_us=float(max(clock_us, load.took_us)),
             rho_panes=cores / loop.pane_degree + waits,
             rho_windows=cores / loop.window_degree + waits if in_driver is None else in_driver,
             panes=load.panes,
@@ -122,3 +139,14 @@ class ElasticDegrees:
         """The share of a period that is left for parallel work."""
         driver_us = load.window_work_us if load.window_in_driver else 0
         return 1.0 - min(MOST_OVERHEAD, (learned.elsewhere_us + load.waited_us + driver_us) / self.loops.outer_us)
+
+
+def _with_degrees(sample: InnerSample, before: LoopState, after: LoopState, period_us: float) -> InnerSample:
+    """What the same work would have been to other degrees, for so long."""
+    panes, windows = sample.rho_panes, sample.rho_windows
+    return replace(
+        sample,
+        period_us=period_us,
+        rho_panes=None if panes is None else panes * before.pane_degree / after.pane_degree,
+        rho_windows=None if windows is None else windows * before.window_degree / after.window_degree,
+    )

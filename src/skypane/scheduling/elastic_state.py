@@ -19,8 +19,10 @@ class StepLoad:
     """How long the tasks worked, together."""
     window_work_us: int
     window_in_driver: bool
+    took_us: int
+    """How long both stages took, one after the other."""
     waited_us: int
-    """Of the time of both stages: what even the longest task did not need."""
+    """Of that time: what even the longest task did not need."""
     panes: int
     """Panes that the batch had records of."""
     shards: int
