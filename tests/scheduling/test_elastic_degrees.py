@@ -93,6 +93,10 @@ def test_a_window_stage_in_the_driver_has_one_worker_and_takes_time_from_the_oth
     assert learned.sample is not None
     assert learned.sample.rho_windows == pytest.approx(0.25)
     assert learned.sample.rho_panes == pytest.approx(1 / 0.75)
+    # A step that closes no window says nothing else about the one stage than about the other.
+    nothing = after(policy, load(0), load(1, pane_work_us=SECOND, window_in_driver=True))
+    assert nothing.sample is not None
+    assert nothing.sample.rho_windows == nothing.sample.rho_panes
 
 
 def test_what_waits_at_the_source_is_work_too() -> None:

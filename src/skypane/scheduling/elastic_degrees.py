@@ -95,8 +95,8 @@ class ElasticDegrees:
         parallel_us = load.pane_work_us + (0 if load.window_in_driver else load.window_work_us)
         covered_us = self._covered_us(learned, load, clock_us)
         cores = parallel_us / (covered_us * self._free(learned, load))
-        # In the driver it has one worker, whatever its degree.
-        in_driver = load.window_work_us / covered_us if load.window_in_driver else None
+        # In the driver it has one worker, whatever its degree; a step that closes no window has no such stage.
+        in_driver = load.window_work_us / covered_us if load.window_in_driver and load.window_work_us else None
         lag_us = load.backlog_us or 0.0
         waits = lag_us / self.loops.outer_us
         loop = self._allowed(learned.loop)
