@@ -34,6 +34,12 @@ class Snapshot:
     pane_lag_us: float = 0.0
     """How far the stage is behind: how long the work that waits has waited, or would take. Only damping looks at it."""
     window_lag_us: float = 0.0
+    pane_load: float | None = None
+    """Work that came over work that could be done, of all pane workers alike; ``rho_panes`` weighs each by its share.
+
+    The splitting holds ``rho_panes`` at the set-point, with more workers than are needed, too; this falls then.
+    ``None``: not known, ``rho_panes`` stands for it.
+    """
 
 
 @dataclass(frozen=True)
@@ -170,9 +176,10 @@ class Ds2:
 
     def decide(self, seen: Snapshot) -> ElasticDecision:
         """In one go, for each stage by itself: utilization times degree is the work that comes, in workers."""
+        pane_load = seen.rho_panes if seen.pane_load is None else seen.pane_load
         panes, windows = (
             max(1, math.ceil(degree * rho / self.set_point - 1e-9))
-            for degree, rho in ((seen.pane_degree, seen.rho_panes), (seen.window_degree, seen.rho_windows))
+            for degree, rho in ((seen.pane_degree, pane_load), (seen.window_degree, seen.rho_windows))
         )
         return ElasticDecision(*capped(panes, windows, self.max_workers))
 

@@ -30,6 +30,8 @@ class InnerSample:
     pane_lag_us: float = 0.0
     """How far the stage is behind at the end of the period."""
     window_lag_us: float = 0.0
+    pane_load: float | None = None
+    """See :class:`~skypane.control.elastic.Snapshot`; either in all samples or in none."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Gathered:
     rho_windows: Mean = field(default_factory=Mean)
     panes: int = 0
     shards: int = 0
+    pane_load: Mean = field(default_factory=Mean)
 
     def add(self, sample: InnerSample) -> Gathered:
         """One more."""
@@ -67,6 +70,7 @@ class Gathered:
             self.rho_windows.add(sample.rho_windows, sample.period_us),
             self.panes + sample.panes,
             self.shards + sample.shards,
+            self.pane_load.add(sample.pane_load, sample.period_us),
         )
 
     def snapshot(self, pane_degree: int, window_degree: int, last: InnerSample) -> Snapshot:
@@ -79,6 +83,7 @@ class Gathered:
             window_degree=window_degree,
             pane_lag_us=last.pane_lag_us,
             window_lag_us=last.window_lag_us,
+            pane_load=self.pane_load.value if self.pane_load.time_us > 0 else None,
         )
 
 

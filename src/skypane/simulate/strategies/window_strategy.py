@@ -96,6 +96,11 @@ class WindowStrategy(ABC):
         return len(self._ready)
 
     @property
+    def workers(self) -> int:
+        """How many workers there are, those included that will leave when their task is done."""
+        return len(self._ready) + len(self._running)
+
+    @property
     def waiting(self) -> int:
         """How many partials wait, counted once for every window that needs them."""
         return sum(len(partials) for partials in self._waiting.values())
