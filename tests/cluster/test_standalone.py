@@ -178,7 +178,9 @@ STREAMS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("arrivals", ["map", "steps"])
 @pytest.mark.parametrize("controller", ["fuzzy", "ds2"])
 def test_executors_follow_the_load(tmp_path: Path, master: str, arrivals: str, controller: str) -> None:
-    more = {"keys": 12, "attributes": 1, "disorder": "none", "partitions": 1, "seed": 8}
+    # Steps that take in what one executor does in two seconds, so that nothing is decided too late.
+    limit = {"max_records_per_batch": 2000}
+    more = {"keys": 12, "attributes": 1, "disorder": "none", "partitions": 1, "seed": 8, **limit}
     stream: dict[str, Any] = {**STREAMS[arrivals], **more, "start": "2026-01-01T00:00:00Z"}
     run = Elastic(master, tmp_path, [])
     try:

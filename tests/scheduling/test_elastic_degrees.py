@@ -140,6 +140,16 @@ def test_a_clock_that_was_set_back_says_nothing() -> None:
     assert learned.cut_us == 4 * SECOND
 
 
+def test_a_restart_after_a_night_decides_nothing_from_the_night() -> None:
+    policy = elastic(controller="ds2")
+    learned = after(policy, load(0), load(1, pane_work_us=7 * SECOND))
+    assert policy.wanted(START, learned) == Degrees(8, 8)
+    again = policy.learn(learned, load(36_000, pane_work_us=9 * SECOND, first=True))
+    assert policy.wanted(START, again) == Degrees(8, 8)
+    assert again.cut_us == 36_000 * SECOND
+    assert policy.wanted(START, policy.learn(again, load(36_001, pane_work_us=9 * SECOND))) == Degrees(10, 10)
+
+
 def test_slots_count_when_they_are_there_but_are_decided_and_asked_for_at_once() -> None:
     policy = elastic(controller="ds2", max_degree=8)
     busy = load(1, pane_work_us=4 * SECOND, ready=1)

@@ -68,9 +68,8 @@ def test_degrees_change_between_steps_and_a_restart_goes_on_with_what_was_decide
     second = run_to_end(asked, outputs, **options)
     again = second.metrics().recent
     assert (again[0].pane_degree, again[0].window_degree) == (1, 1)
-    assert again[0].elastic is not None
-    assert steps[-1].elastic is not None
-    assert again[0].elastic.decisions > steps[-1].elastic.decisions > 0
+    told = [step.elastic.decisions for step in (steps[-1], *again[:2]) if step.elastic]
+    assert 0 < told[0] == told[1] < told[2]
     # What splitting has learned goes on with another degree.
     after = second._run._driver.manifest.state
     assert learned.routing is not None

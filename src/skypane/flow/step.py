@@ -145,6 +145,8 @@ class Capacity:
     """Slots that are there and warm; ``None`` if there will be as many as there are tasks."""
     backlog_us: float | None = None
     """How long what waits at the source would take; ``None`` if the source does not tell."""
+    first: bool = False
+    """Whether this is the first step since the engine was started."""
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,7 @@ def _load(stepped: Stepped[R, S], now_us: int, capacity: Capacity, *, routed: bo
         shards=sum(shards.values()),
         ready=capacity.ready,
         backlog_us=capacity.backlog_us,
+        first=capacity.first,
     )
 
 

@@ -69,7 +69,7 @@ class ElasticDegrees:
             learned, cut_us=load.cut_us, t_max_us=load.t_max_us, ready=load.ready, backlog_us=load.backlog_us
         )
         clock_us = load.cut_us - learned.cut_us
-        if clock_us <= 0:  # the clock was set back: nothing can be told
+        if clock_us <= 0 or load.first:  # the clock was set back, or nobody was there: nothing can be told
             return after
         sample = self.sample(learned, load, clock_us)
         loop, decided, decisions = self._decide(self._allowed(learned.loop), sample)

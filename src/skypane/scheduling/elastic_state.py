@@ -31,6 +31,8 @@ class StepLoad:
     """Slots that are there and warm; ``None`` if whoever gives them waits for tasks to ask for more."""
     backlog_us: float | None = None
     """How long what waits at the source would take at the present speed; ``None`` if the source does not tell."""
+    first: bool = False
+    """Whether it is the first step of a run: nobody worked while the query was down, so the clock says nothing."""
 
 
 @dataclass(frozen=True)

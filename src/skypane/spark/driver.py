@@ -117,7 +117,7 @@ class StepDriver:
         slots = self._executors.slots()
         if self._settings.elastic is None:
             return Capacity(slots)
-        return Capacity(slots, self._executors.ready(), self.backlog_us())
+        return Capacity(slots, self._executors.ready(), self.backlog_us(), first=not self.log.recent())
 
     def _inputs(self, stages: SparkStages) -> tuple[Flow, SparkState, SparkStages]:
         return self._flow, self.manifest.state, stages
