@@ -6,22 +6,23 @@ takes for the stream to need about :data:`MEAN_CORES` cores on average, which a 
 
 from __future__ import annotations
 
+import json
 import multiprocessing
-import shutil
-import tempfile
+import subprocess
+import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 from pyspark.sql import SparkSession
 from rich.table import Table
 
 import skypane as sp
+from benchmarks.elastic_runs import run_query, summary
 from benchmarks.kernels import data_folder
+from skypane.api.stream import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
 
 ATTRIBUTES: Final = 8
@@ -44,8 +45,17 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
         speedup = calibrated(spark, trace, cores)
         runs = {name: measure(spark, trace, speedup, seconds, how) for name, how in ways(cores).items()}
         found["traces"][trace.stem.removeprefix("arrivals-")] = {"speedup": speedup, "runs": runs}
+    found["waiting"] = waiting(traces, seconds)
     if traces:
         found["stressed"] = stressed(spark, next(t for t in traces if "steps" in t.name), cores, seconds)
+    return found
+
+
+def waiting(traces: Sequence[Path], seconds: float) -> dict[str, Any]:
+    """Work that waits, on more slots than there are cores, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.elastic_waiting", str(seconds), *map(str, traces)]
+    said = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=Path(__file__).parents[1])
+    found: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
     return found
 
 
@@ -58,7 +68,8 @@ def ways(cores: int) -> dict[str, dict[str, Any]]:
 
 def calibrated(spark: SparkSession, trace: Path, cores: int) -> float:
     """How much faster than recorded the trace needs :data:`MEAN_CORES`; the work of a record hardly depends on it."""
-    steps = played(spark, trace, 1.0, 12.0, {"pane_degree": cores, "degree": cores})
+    steps = run_query(skyline(spark, trace, 1.0, {"pane_degree": cores, "degree": cores}), WARM_UP_S + 12.0)
+    steps = [step for step in steps if step.committed_at > steps[0].committed_at + WARM_UP_S]
     work_s, covered_s = cores * sum(map(busy_ms, steps[1:])) / 1e3, max(1, covered_us(steps)) / 1e6
     return round(min(20.0, max(0.05, MEAN_CORES * covered_s / max(1e-3, work_s))), 2)
 
@@ -75,51 +86,15 @@ def covered_us(steps: Sequence[StepMetrics]) -> int:
 
 
 def measure(
-    spark: SparkSession, trace: Path, speedup: float, seconds: float, how: dict[str, Any], stressor: bool = False
+    spark: SparkSession, trace: Path, speedup: float, seconds: float, how: dict[str, Any], *, stressor: bool = False
 ) -> dict[str, Any]:
     """One run, without its warm-up."""
-    steps = played(spark, trace, speedup, WARM_UP_S + seconds, how, stressor_at_s=WARM_UP_S if stressor else None)
-    clock = np.array([step.committed_at for step in steps])
-    kept = clock >= clock[0] + WARM_UP_S
-    steps, clock = [step for step, keep in zip(steps, kept, strict=True) if keep], clock[kept]
-    if len(steps) < 3:
-        return {"steps": len(steps)}
-    # Event times are those of the clock when the stream began, so their distance is how far answers are behind.
-    lag_s = np.array([step_lag_s(step) for step in steps])
-    latency_ms = [step.window_latency_ms for step in steps if step.window_latency_ms is not None]
-    degrees = np.array([max(step.pane_degree or 1, step.window_degree) for step in steps], dtype=float)
-    reserved = float((degrees[1:] * np.diff(clock)).sum())
-    turns = np.sign(np.diff(degrees))
-    turns = turns[turns != 0]
-    return {
-        "steps": len(steps),
-        "lag_s": float(np.median(lag_s)),
-        "most_lag_s": float(lag_s.max()),
-        "lag_growth": float(np.polyfit(clock, lag_s, 1)[0]),
-        "p99_latency_ms": float(np.percentile(latency_ms, 99)) if latency_ms else None,
-        "core_s": reserved,
-        "core_share": reserved / float(clock[-1] - clock[0]),
-        "reversals": int((turns[1:] != turns[:-1]).sum()),
-        "most_backlog_ms": max((s.elastic.backlog_ms or 0.0 for s in steps if s.elastic), default=None),
-        "degrees": degrees.astype(int).tolist(),
-    }
+    beside = stressing(WARM_UP_S + seconds / 3) if stressor else None
+    return summary(run_query(skyline(spark, trace, speedup, how), WARM_UP_S + seconds, beside), WARM_UP_S)
 
 
-def step_lag_s(step: StepMetrics) -> float:
-    """How long ago the newest record of a step happened when the step was committed."""
-    committed_us = time.time() * 1e6 - (time.perf_counter() - step.committed_at) * 1e6
-    return (committed_us - (step.t_max_us or committed_us)) / 1e6
-
-
-def played(
-    spark: SparkSession,
-    trace: Path,
-    speedup: float,
-    seconds: float,
-    how: dict[str, Any],
-    stressor_at_s: float | None = None,
-) -> list[StepMetrics]:
-    """The steps of a query over the trace at its own pace."""
+def skyline(spark: SparkSession, trace: Path, speedup: float, how: dict[str, Any]) -> ContinuousQuery:
+    """A query over the trace at its own pace."""
     options: dict[str, Any] = {
         "arrivals": "trace",
         "trace": str(trace),
@@ -133,37 +108,18 @@ def played(
         "seed": 5,
     }
     df = spark.readStream.format("skypane-traffic").options(**options).load()
-    attributes = [f"a{i}" for i in range(ATTRIBUTES)]
-    folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
-    query = (
-        sp.stream(df, time="ts", key="key")
-        .window("1 second", slide="200 milliseconds")
-        .skyline(minimize=attributes)
-        .parallel(inline_rows=0, **how)
-        .start(sink=sp.DiscardSink(), checkpoint=folder / "checkpoint")
-    )
-    began = time.monotonic()
-    with stressing(began, stressor_at_s):
-        while query.is_active and time.monotonic() - began < seconds:
-            time.sleep(0.2)
-        query.stop()
-    if query.exception() is not None:
-        raise RuntimeError("the benchmark query failed") from query.exception()
-    shutil.rmtree(folder, ignore_errors=True)
-    return [step for step in query.metrics().recent if step.t_max_us is not None]
+    windows = sp.stream(df, time="ts", key="key").window("1 second", slide="200 milliseconds")
+    return windows.skyline(minimize=[f"a{i}" for i in range(ATTRIBUTES)]).parallel(inline_rows=0, **how)
 
 
 @contextmanager
-def stressing(began: float, at_s: float | None) -> Iterator[None]:
-    """From some second on, another program takes half of the machine."""
-    if at_s is None:
-        yield
-        return
+def stressing(after_s: float) -> Iterator[None]:
+    """After so many seconds, another program takes half of the machine."""
     over = threading.Event()
     programs: list[multiprocessing.process.BaseProcess] = []
 
     def begin() -> None:
-        if not over.wait(max(0.0, began + at_s - time.monotonic())):
+        if not over.wait(after_s):
             for _ in range(max(1, multiprocessing.cpu_count() // 2)):
                 program = multiprocessing.get_context("spawn").Process(target=burn, daemon=True)
                 program.start()
@@ -218,6 +174,9 @@ def tables(found: dict[str, Any]) -> list[Table]:
     for name, trace in found["traces"].items():
         for how, run_ in trace["runs"].items():
             table.add_row(f"{name} x {trace['speedup']:g}", how, *_cells(run_))
+    for name, trace in found["waiting"].items():
+        for how, run_ in trace["runs"].items():
+            table.add_row(f"{name}, work that waits", how, *_cells(run_))
     for how, run_ in found.get("stressed", {}).items():
         table.add_row("steps, stressor", how, *_cells(run_))
     return [table]
