@@ -17,7 +17,7 @@ from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Border, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import sort_by
-from skypane.tables.ranges import ramp
+from skypane.tables.ranges import ranges
 from skypane.tables.take import take_rows
 
 FIRE_ROWS = 1 << 21
@@ -124,7 +124,7 @@ def members_of(
     low = np.maximum(first, span.first)
     count = np.maximum(np.minimum(last, span.end - 1) - low + 1, 0)
     items = np.repeat(np.arange(len(count)), count)
-    window_id = np.repeat(low, count) + ramp(count)
+    window_id = ranges(low, count)
     order = sort_by(window_id, key[items])
     return items[order.rows], window_id[order.rows], order.groups
 
