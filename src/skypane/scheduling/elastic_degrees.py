@@ -27,8 +27,6 @@ MOST_OVERHEAD: Final = 0.5
 """Of a period, at most so much is given up to what is not parallel work: more cannot be had back by more tasks."""
 SLOWEST_STREAM: Final = 0.25
 """Records' times that move on more slowly than this share of the clock say little about the load."""
-
-
 MOST_AT_ONCE: Final = 8
 """Of decisions, after a step that was so long."""
 
