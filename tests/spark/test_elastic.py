@@ -50,7 +50,7 @@ def query(spark: SparkSession, folder: Path, script: Script, **parallel: Any) ->
 def test_degrees_change_between_steps_and_a_restart_goes_on_with_what_was_decided(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    batches, outputs = random_batches(seed=5, batches=9), Outputs(Script())
+    batches, outputs = random_batches(seed=5, batches=7), Outputs(Script())
     asked = query(spark, tmp_path, cast("Script", outputs.results), splitting="adaptive_pid")
     write_batches(tmp_path / "in", batches[:5])
     options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint"}
