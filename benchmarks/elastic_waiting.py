@@ -39,8 +39,11 @@ def main() -> None:
             f"fixed {peak}": fixed(peak),
             **{name: {"elastic": sp.Elastic(controller=name, period=PERIOD)} for name in ("threshold", "ds2", "fuzzy")},
         }
-        runs = {name: play(spark, scaled, seconds, how) for name, how in ways.items()}
+        runs: dict[str, Any] = {}
         found[trace.stem.removeprefix("arrivals-")] = {"runs": runs, "peak": peak}
+        for name, how in ways.items():
+            runs[name] = play(spark, scaled, seconds, how)
+            print(trace.stem, name, json.dumps(runs[name]), file=sys.stderr, flush=True)
     spark.stop()
     print(json.dumps(found))
 
