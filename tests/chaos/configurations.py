@@ -9,11 +9,13 @@ from typing import Any
 
 import skypane as sp
 from skypane.api.by_name import POLICIES, as_policy
+from skypane.api.parallelism import parallel_arguments
 from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
+from skypane.scheduling.elastic import CONTROLLERS
 from skypane.scheduling.ownership import OWNERSHIPS
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.partitioning import PARTITIONINGS
@@ -87,7 +89,7 @@ class Configuration:
             windowed = stream.window(*self.window)
         asked: ContinuousQuery = getattr(windowed, self.query)(**QUERIES[self.query])
         policy = as_policy(self.policy, **{**_POLICIES[self.policy], **self.policy_settings})
-        return asked.lateness(policy, **self.lateness).parallel(**self.parallel)
+        return asked.lateness(policy, **self.lateness).parallel(**parallel_arguments(self.parallel))
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -110,6 +112,18 @@ def random_configuration(rng: random.Random, **wanted: Any) -> Configuration:
         return configuration
 
 
+def _elastic(rng: random.Random) -> dict[str, Any]:
+    """Degrees that change with every step, or nearly."""
+    return {
+        "elastic": True,
+        "min_degree": rng.choice([1, 1, 2]),
+        "max_degree": rng.choice([None, 3, 5]),
+        "controller": rng.choice(list(CONTROLLERS)),
+        "period": rng.choice(["1 second", "2 seconds"]),
+        "dwell": rng.choice([1, 2]),
+    }
+
+
 def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     partition = "zone" if rng.random() < 0.25 else None
     lateness: dict[str, Any] = {
@@ -130,6 +144,7 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     settings = {name: rng.choice(values) for name, values in _POLICY_SETTINGS[policy].items() if rng.random() < 0.3}
     parallel = {
         "splitting": rng.choice(["combine", "combine", *SPLITTINGS]),
+        "elastic": False,
         "pane_degree": rng.choice([None, 1, 3]),
         "degree": rng.choice([1, 1, 2, 3]),
         "window_scheduling": rng.choice(["ranges", *WINDOW_SCHEDULINGS]),
@@ -139,6 +154,8 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         "partitioning": rng.choice(PARTITIONINGS),
         "cut_rows": rng.choice([0, 0, 1_000_000]),
     }
+    if rng.random() < 0.3:
+        parallel |= {"degree": None, "pane_degree": None, **_elastic(rng)}
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
         "window": rng.choice(ROW_WINDOWS if rng.random() < 0.2 else (*WINDOWS, LIVE)),

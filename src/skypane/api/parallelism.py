@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from skypane.api.by_name import as_splitting
-from skypane.api.options import check
+from skypane.api.by_name import as_elastic, as_splitting
+from skypane.api.options import ELASTIC, check
+from skypane.model.errors import OptionError
 from skypane.scheduling.degrees import Degrees
+from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.ownership import ownership
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.scheduling.partitioning import partitioning
@@ -19,6 +23,7 @@ class Parallelism:
     """The options of :meth:`~skypane.api.stream.ContinuousQuery.parallel`, which explains them."""
 
     splitting: str | StrategyFactory = "combine"
+    elastic: Elastic | bool = False
     pane_degree: int | None = None
     degree: int | None = None
     window_scheduling: str = "ranges"
@@ -31,6 +36,11 @@ class Parallelism:
 
     def __post_init__(self) -> None:
         check("parallel", vars(self))
+        if self.elastic and (self.degree is not None or self.pane_degree is not None):
+            raise OptionError(
+                "elastic=... decides the degrees itself: leave out degree= and pane_degree=, or give its limits as "
+                "sp.Elastic(min_degree=..., max_degree=...)."
+            )
         self.settings(slots=1)
 
     def settings(self, slots: int) -> Settings:
@@ -44,4 +54,14 @@ class Parallelism:
             partitioning(self.partitioning),
             self.cut_rows,
             ownership(self.ownership),
+            as_elastic(self.elastic),
         )
+
+
+def parallel_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a file as arguments of ``parallel``: those of elastic degrees are one object."""
+    names = {option.name for option in ELASTIC}
+    own = {name: value for name, value in settings.items() if name not in {*names, "elastic"}}
+    of_elastic = {name: value for name, value in settings.items() if name in names}
+    elastic = as_elastic(settings.get("elastic", False), **of_elastic)
+    return own if elastic is None else {**own, "elastic": elastic}

@@ -36,7 +36,9 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
+from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.pane_strategies import StrategyFactory
+from skypane.spark.executors.choice import explain_executors, slots_of
 from skypane.spark.explain import explain
 from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
@@ -227,6 +229,7 @@ class ContinuousQuery:
         self,
         *,
         splitting: str | StrategyFactory | EllipsisType = ...,
+        elastic: Elastic | bool | EllipsisType = ...,
         pane_degree: int | EllipsisType | None = ...,
         degree: int | EllipsisType | None = ...,
         window_scheduling: str | EllipsisType = ...,
@@ -242,6 +245,7 @@ class ContinuousQuery:
         splitting: who makes the partials. ``"combine"`` (the default): of what a task has read. Others send records:
             ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"``, ``"adaptive_pid"`` or your own ``sp.PaneStrategy``.
         pane_degree, degree: the most tasks of the pane stage, and of the window stage (default: as many as Spark runs).
+        elastic: ``True`` or ``sp.Elastic(...)``: degrees, and on a cluster executors, follow the load.
         window_scheduling: ``"ranges"`` (the default), a task for each worker, all with about as many rows;
             ``"feedback"``, smaller ones, of which a free worker takes the next; ``"round_robin"``, whatever the load.
         partitioning, ownership, cut_rows: how tasks share the windows of a key with too many rows for one, ``"batch"``
@@ -253,6 +257,7 @@ class ContinuousQuery:
         """
         given = _given(
             splitting=splitting,
+            elastic=elastic,
             pane_degree=pane_degree,
             degree=degree,
             window_scheduling=window_scheduling,
@@ -309,12 +314,13 @@ class ContinuousQuery:
         sinks = (sink, checkpoint, late, quarantine, failed)
         ends = (trigger, available_now, flush, idle_timeout)
         run = RunOptions(*sinks, *ends, emit, expiries, name, accept_changed_code)
-        return launch(self.source.df, *self.plan(run, self._slots))
+        return launch(self.source.df, *self.plan(run, slots_of(self.source.df.sparkSession)))
 
     def check(self, run: RunOptions) -> str:
         """What :meth:`start` would do, in words, or raise what it would raise about the records; nothing is started."""
-        definition, options = self.plan(run, self._slots)
-        return explain(check_query(self.source.df, definition, options).definition, options)
+        spark = self.source.df.sparkSession
+        definition, options = self.plan(run, slots_of(spark))
+        return explain(check_query(self.source.df, definition, options).definition, options, explain_executors(spark))
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""
@@ -338,11 +344,6 @@ class ContinuousQuery:
         definition.emit.check(definition)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
         return definition, launch_options(run, punctuator, self.parallelism.settings(slots))
-
-    @property
-    def _slots(self) -> int:
-        """How many tasks Spark runs at a time."""
-        return int(self.source.df.sparkSession.sparkContext.defaultParallelism)
 
 
 def _given(**options: object) -> dict[str, Any]:

@@ -31,8 +31,8 @@ _ENDINGS_OF_INSTANTS: Mapping[str | None, str] = {
 }
 
 
-def explain(definition: Definition, options: LaunchOptions) -> str:
-    """The data path of a query, in words."""
+def explain(definition: Definition, options: LaunchOptions, executors: str = "") -> str:
+    """The data path of a query, in words; also what becomes of executors when degrees change."""
     window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
     key = (
         ", ".join(definition.keys) or f"none ({'one answer' if definition.emit.instants else 'one answer per window'})"
@@ -49,8 +49,9 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         *_explain_lateness(definition, options),
         f"pace          {_pace(definition, options)}",
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
-        f"window stage  up to {settings.most_window_tasks} tasks by key group; in the driver below {inline} rows",
+        f"window stage  {settings.window_tasks} by key group; in the driver below {inline} rows",
         *_explain_cut(definition, settings),
+        *([f"degrees       {settings.elastic.explain()}", f"executors     {executors}"] if settings.elastic else []),
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
         f"quarantine    {options.quarantine.describe() if options.quarantine else 'counted'}",
@@ -67,7 +68,7 @@ def _failed(options: LaunchOptions) -> str:
 
 def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
     """Whether tasks can share the windows of one key."""
-    if settings.most_window_tasks < 2 or settings.window_scheduling == "round_robin":
+    if settings.one_window_task or settings.window_scheduling == "round_robin":
         return []
     processing, rows = processing_of(definition), settings.cut_rows
     if processing.shares_joins:

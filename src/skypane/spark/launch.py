@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
-from skypane.flow.late.reach import warm_reach
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.step import Flow
@@ -21,8 +20,9 @@ from skypane.flow.windows.lowering import FAILED
 from skypane.model.columns import GROUP, ID, PREFIX, WINDOW
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
-from skypane.scheduling.degrees import FixedDegrees
 from skypane.spark.driver import StepDriver
+from skypane.spark.executors.choice import executors_of, most_degree
+from skypane.spark.executors.warming import warm_kernels
 from skypane.spark.explain import explain
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
@@ -72,18 +72,17 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     """Check the query against the records, open checkpoint and sinks, start."""
     checked = check_query(df, definition, options)
     prepared, records, definition = checked.prepared, checked.records, checked.definition
+    elastic = options.settings.elastic
+    most = 0 if elastic is None else most_degree(df.sparkSession, elastic)
     check_workers(df.sparkSession)
-    definition.query.warm_up()
-    processing_of(definition).warm_up()
-    if definition.judges_late and definition.query.dominance is not None:
-        warm_reach()
+    warm_kernels(definition)
 
     temporary = None
     if options.checkpoint is None:
         temporary = Path(tempfile.mkdtemp(prefix="skypane-checkpoint-"))
     checkpoint = Checkpoint(temporary or local_path(options.checkpoint or "", "checkpoint"))
     try:
-        return _start(prepared, records, definition, options, checkpoint, temporary)
+        return _start(prepared, records, definition, options, checkpoint, temporary, most)
     except BaseException as error:
         # Nobody will end this run, so whoever tries again must find the folder free.
         checkpoint.close()
@@ -101,9 +100,10 @@ def _start(
     options: LaunchOptions,
     checkpoint: Checkpoint,
     temporary: Path | None,
+    most: int,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    flow = Flow.of(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
+    flow = Flow.of(definition, options.punctuator, options.settings.degree_policy(most), options.settings.splitting)
     manifest = checkpoint.open(_fingerprint(definition, records), flow.start(), options.accept_changed_code)
     spark = prepared.sparkSession
     outputs = _outputs(definition, options, records, arrow_schema(prepared))
@@ -112,7 +112,10 @@ def _start(
         checkpoint.query_id, manifest.step, definition.keys, checkpoint=known_as, born=checkpoint.born
     )
     _open_sinks(spark, outputs, checkpoint, origin)
-    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings)
+    executors = executors_of(spark, definition, options.settings.elastic, options.settings.slots)
+    checkpoint.when_closed(executors.close)
+    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings, executors)
+    driver.follow()
     idle_us = None if options.trigger is None else options.idle_timeout_us
     run = QueryRun(
         driver,
@@ -120,6 +123,7 @@ def _start(
         ending=options.ending if options.trigger is None else None,
         idle_timeout_s=None if idle_us is None else idle_us / 1e6,
         temporary=temporary,
+        all_waits_us=_all_waits_us(options),
     )
     driver.resume()
     writer = prepared.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", str(checkpoint.spark))
@@ -129,7 +133,13 @@ def _start(
         pace_ms = parse_duration_us(options.trigger, "trigger", zero_ok=True) // 1_000
         writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
     run.begin((writer.queryName(options.name) if options.name else writer).start())
-    return RunningQuery(run, explain(definition, options))
+    return RunningQuery(run, explain(definition, options, executors.describe()))
+
+
+def _all_waits_us(options: LaunchOptions) -> float | None:
+    """Of a run over what is available now: all of it waits, also where the source does not say how much it is."""
+    elastic = options.settings.elastic
+    return None if elastic is None or options.trigger is not None else float(elastic.period_us)
 
 
 def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:

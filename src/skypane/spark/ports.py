@@ -119,9 +119,9 @@ class SparkStages:
             answer_schema=self.outputs.results.schema,
             late=None if late is None else late.sink.writer(self.scratch),
             failed=None if failed is None else failed.sink.writer(self.scratch),
-            threads=self._threads(len(shares), in_driver=in_driver),
+            threads=self._threads(len(shares), move.degree, in_driver=in_driver),
         )
-        report = run_window_job(job, self._run_tasks, in_driver=in_driver, joining=self._joining)
+        report = run_window_job(job, self._run_tasks, in_driver=in_driver, joining=partial(self._joining, move.degree))
         past = replace(
             report.kept,
             sealed=(*kept.sealed, *report.kept.sealed),
@@ -146,9 +146,9 @@ class SparkStages:
         moves = move.after_us is not None and move.degree > 1
         return sharing if moves and worth_it and processing_of(self.definition).shares_joins else None
 
-    def _joining(self, share: WindowShare) -> Joining:
+    def _joining(self, degree: int, share: WindowShare) -> Joining:
         """Who joins the rows of a share that is answered here."""
-        threads = self._threads(1, in_driver=True)
+        threads = self._threads(1, degree, in_driver=True)
         if share.joiners < 2:
             return Alone(threads)
         sharing = JoinSharing(self.settings.ownership, self.settings.cut_rows)
@@ -166,10 +166,11 @@ class SparkStages:
         """Whether a job would cost more than it saves: few rows, and no key whose windows are worth cutting."""
         return rows <= self.settings.inline_rows and all(share.cut is None for share in shares)
 
-    def _threads(self, tasks: int, *, in_driver: bool) -> int:
+    def _threads(self, tasks: int, degree: int, *, in_driver: bool) -> int:
         """Slots that would be idle are used by threads: with one key there is only one task, however many cores.
 
-        Not on a cluster, where the cores of a worker may belong to others.
+        Not on a cluster, where the cores of a worker may belong to others; nor more than the load needs, if degrees
+        follow it.
         """
-        slots = min(self.settings.slots // tasks, os.cpu_count() or 1)
-        return max(1, slots) if self._embedded or in_driver else 1
+        slots = self.settings.slots if self.settings.elastic is None else min(self.settings.slots, degree)
+        return max(1, min(slots // tasks, os.cpu_count() or 1)) if self._embedded or in_driver else 1

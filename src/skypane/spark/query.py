@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.lateness.suspects import Ending
 from skypane.model.errors import SkypaneError
+from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
 from skypane.spark.ending import ran_to_the_end
 from skypane.spark.metrics import Metrics
@@ -101,8 +102,10 @@ class QueryRun:
         ending: Ending | None,
         idle_timeout_s: float | None,
         temporary: Path | None,
+        all_waits_us: float | None = None,
     ) -> None:
         self._driver = driver
+        self._all_waits_us = all_waits_us
         self._checkpoint = checkpoint
         self._ending = ending
         self._idle_timeout_s = idle_timeout_s
@@ -139,7 +142,13 @@ class QueryRun:
     def begin(self, spark_query: StreamingQuery) -> None:
         """Called once Spark has started the query."""
         self._spark_query = spark_query
+        self._driver.backlog_us = lambda: self._backlog_us(spark_query)
         self._watcher.start()
+
+    def _backlog_us(self, spark_query: StreamingQuery) -> float | None:
+        """Where the source does not say what waits, nobody knows, unless the run is to take in all that is there."""
+        told = backlog_us(spark_query.lastProgress)
+        return self._all_waits_us if told is None else told
 
     def on_batch(self, df: DataFrame, batch_id: int) -> None:
         """Called by Spark for every batch."""
@@ -201,6 +210,7 @@ class QueryRun:
                 return
             if not self._checkpoint.pending_batch():
                 self._driver.finish("idle", "idle")
+                self._driver.rest()
             self._last_activity = time.monotonic()
 
     def _is_idle(self) -> bool:
