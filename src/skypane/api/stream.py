@@ -255,19 +255,8 @@ class ContinuousQuery:
         sliding: how windows slide: ``"auto"`` (the default), ``"critical"``, ``"tiles"`` or ``"recompute"``.
         processing: ``"out_of_order"`` (the default), or, to compare, ``"in_order"``: buffer records until sealed.
         """
-        given = _given(
-            splitting=splitting,
-            elastic=elastic,
-            pane_degree=pane_degree,
-            degree=degree,
-            window_scheduling=window_scheduling,
-            partitioning=partitioning,
-            cut_rows=cut_rows,
-            ownership=ownership,
-            inline_rows=inline_rows,
-            sliding=sliding,
-            processing=processing,
-        )
+        options = {name: value for name, value in locals().items() if name != "self"}
+        given = _given(**options)
         return replace(self, parallelism=replace(self.parallelism, **given))
 
     @says_what_moved
