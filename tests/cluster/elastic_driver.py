@@ -90,7 +90,11 @@ class Process:
         return {"degrees": steps, "ledger": self.running.metrics().ledger.to_json()}
 
     def is_there(self, delivered: int, executors: int) -> bool:
-        if self.running.metrics().delivered < delivered or len(self.cluster.executors()) != executors:
+        metrics = self.running.metrics()
+        # A step is committed a moment before it is in the log of steps.
+        if metrics.last is None or metrics.last.step < metrics.steps:
+            return False
+        if metrics.delivered < delivered or len(self.cluster.executors()) != executors:
             return False
         return bool(self.running._run._driver._executors.ready() == executors)
 
