@@ -67,7 +67,7 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     for setting in settings:
         rates = {"taken_per_s": taken(spark, setting, setting.guess)}
         if not quick:
-            rates["records_per_s"] = _sustained(partial(_keeps_up, spark, setting), rates["taken_per_s"])
+            rates["records_per_s"] = _sustained(partial(_keeps_up, spark, setting), setting.guess)
         found["settings"][setting.name] = {**rates, **volumes(setting, 200_000 if quick else MOST_RECORDS)}
     for setting in swept:
         ask = partial(taken, spark, setting)
@@ -109,8 +109,17 @@ def levelled(ask: Callable[[float], float], guess: float) -> float:
 
 
 def _sustained(keeps_up: Callable[[float], bool], guess: float) -> float:
-    """The highest of a few rates below a guess whose lag does not grow; 0 if none is."""
-    return next((share * guess for share in (0.9, 0.75, 0.6) if keeps_up(share * guess)), 0.0)
+    """The highest rate whose lag does not grow, by steps of 15 % up or down from a guess; 0 if none is."""
+    step = 1.15 if keeps_up(guess) else 1 / 1.15
+    rates = [guess * step**count for count in range(1, 5)]
+    if step < 1:
+        return next((rate for rate in rates if keeps_up(rate)), 0.0)
+    best = guess
+    for rate in rates:
+        if not keeps_up(rate):
+            break
+        best = rate
+    return best
 
 
 def _keeps_up(spark: SparkSession, setting: Setting, rate: float) -> bool:
