@@ -18,6 +18,7 @@ from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.partitioning import PARTITIONINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from tests.functions import samples
+from tests.patterns.trees import TREES
 
 QUERIES: Mapping[str, dict[str, Any]] = {
     "skyline": {"minimize": "a", "maximize": "b"},
@@ -138,6 +139,11 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         "partitioning": rng.choice(PARTITIONINGS),
         "cut_rows": rng.choice([0, 0, 1_000_000]),
     }
+    if rng.random() < 0.2:
+        kept = ("sliding", "processing", "partitioning")
+        parallel = {"pattern": rng.choice(TREES), **{name: parallel[name] for name in kept}}
+    else:
+        parallel["pattern"] = "auto"
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
         "window": rng.choice(ROW_WINDOWS if rng.random() < 0.2 else (*WINDOWS, LIVE)),

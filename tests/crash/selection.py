@@ -1,6 +1,6 @@
 """The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once.
 
-Top-delta and aggregates have one key, whose windows several tasks share.
+Top-delta, aggregates and folds have one key, whose windows several tasks share; of folds a tree of patterns says so.
 """
 
 from __future__ import annotations
@@ -78,7 +78,18 @@ APPLY = Chain(
     ),
     files=5,
 )
-FOLD = Chain("fold", Configuration("fold", ("1 second", "250 milliseconds"), (), "kslack", "changes"), files=5)
+FOLD = Chain(
+    "fold",
+    Configuration(
+        "fold",
+        ("1 second", "250 milliseconds"),
+        (),
+        "kslack",
+        "changes",
+        parallel={"pattern": "WF(PF(2,1), 3)"},
+    ),
+    files=5,
+)
 ROWS = Chain(
     "rows",
     Configuration("skyline", (9, 2, "1 second"), ("city",), "fixed_delay", "changes"),

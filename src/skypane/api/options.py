@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 from skypane.api.by_name import POLICIES
-from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, Share, Text, Whole
+from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, Share, Text, Tree, Whole
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
@@ -204,6 +204,13 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "How long after its pane was sealed a late record is judged; auto: ten windows, if anybody asks.",
         "auto",
         none=True,
+    ),
+    Option(
+        "parallel",
+        "pattern",
+        Tree(("auto",)),
+        "Who does which work, as a tree of patterns; auto: as the settings below say.",
+        "auto",
     ),
     Option("parallel", "splitting", Choice(SPLITTINGS, objects=True), "Who makes the partials.", "combine"),
     Option("parallel", "pane_degree", Whole(1, MAX_DEGREE), "Tasks of the pane stage; default: as many as Spark runs."),

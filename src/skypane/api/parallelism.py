@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Final
 
 from skypane.api.by_name import as_splitting
 from skypane.api.options import check
-from skypane.scheduling.degrees import Degrees
+from skypane.model.errors import OptionError
+from skypane.patterns.base import Pattern
+from skypane.patterns.lowered import Lowered
+from skypane.patterns.parse import parse_pattern
 from skypane.scheduling.pane_strategies import StrategyFactory
+from skypane.scheduling.pane_strategy import check_degree
 from skypane.scheduling.partitioning import partitioning
 from skypane.scheduling.ranges import window_scheduling
 from skypane.spark.settings import Settings
+
+AUTO: Final = "auto"
+_BATCH: Final = "batch"
+_SAID_BY_TREES: Final = {
+    "splitting": "combine",
+    "pane_degree": None,
+    "degree": None,
+    "window_scheduling": "ranges",
+    "cut_rows": 2_000_000,
+    "inline_rows": 100_000,
+}
+"""What a tree says in other words, and what these options say if they say nothing."""
 
 
 @dataclass(frozen=True)
 class Parallelism:
     """The options of :meth:`~skypane.api.stream.ContinuousQuery.parallel`, which explains them."""
 
+    pattern: Pattern | str = AUTO
     splitting: str | StrategyFactory = "combine"
     pane_degree: int | None = None
     degree: int | None = None
@@ -29,16 +47,53 @@ class Parallelism:
 
     def __post_init__(self) -> None:
         check("parallel", vars(self))
+        if self.tree is not None:
+            self._check_alone(self.tree)
         self.settings(slots=1)
+
+    @property
+    def tree(self) -> Pattern | None:
+        """The tree of patterns that was asked for, if any."""
+        if not isinstance(self.pattern, str):
+            return self.pattern
+        return None if self.pattern == AUTO else parse_pattern(self.pattern)
+
+    def _check_alone(self, tree: Pattern) -> None:
+        """A tree says all that these options say."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _SAID_BY_TREES}
+        said = [f"{name}={given[name]!r}" for name, default in _SAID_BY_TREES.items() if given[name] != default]
+        if said:
+            raise OptionError(f"pattern={tree} says who does which work: leave out {', '.join(said)}, or the pattern.")
+        if self.partitioning != _BATCH and not tree.lowered().shares_windows:
+            raise OptionError(f"partitioning={self.partitioning!r}: with pattern={tree} no tasks share windows.")
+        check_degree(tree.lowered().pane_tasks or 1, f"pattern={tree}: tasks of the pane stage")
+
+    def _plan(self, slots: int) -> Lowered:
+        """What a tree says, or else the options."""
+        shared = partitioning(self.partitioning)
+        if self.tree is not None:
+            plan = self.tree.lowered()
+            return plan if shared == _BATCH else replace(plan, partitioning=shared)
+        return Lowered(
+            self.pane_degree,
+            as_splitting(self.splitting, self.pane_degree),
+            key_tasks=self.degree or slots,
+            partitioning=shared,
+            cut_rows=self.cut_rows,
+            inline_rows=self.inline_rows,
+        )
 
     def settings(self, slots: int) -> Settings:
         """For an engine that runs so many tasks at a time."""
+        plan = self._plan(slots)
         return Settings(
-            Degrees(self.pane_degree, self.degree or slots),
-            self.inline_rows,
+            plan.degrees,
+            plan.inline_rows,
             slots,
-            as_splitting(self.splitting, self.pane_degree),
+            plan.splitting,
             window_scheduling(self.window_scheduling),
-            partitioning(self.partitioning),
-            self.cut_rows,
+            plan.partitioning,
+            plan.cut_rows,
+            self.tree,
+            None if self.tree is None else plan,
         )

@@ -9,15 +9,14 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal
 
 from skypane.api.by_name import as_policy
+from skypane.api.checked import checked
 from skypane.api.launch_options import launch_options
 from skypane.api.options import says_what_moved
 from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
 from skypane.api.waiting import Waiting
 from skypane.flow.definition import Definition
-from skypane.flow.processing.choice import check_processing
 from skypane.flow.windows.emit.base import Emission
-from skypane.flow.windows.slide.choice import check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
 from skypane.model.ddl import SchemaLike
@@ -27,6 +26,7 @@ from skypane.model.live import LiveSpec
 from skypane.model.panes import Panes
 from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
+from skypane.patterns.base import Pattern
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.apply import Apply
 from skypane.queries.base import Query
@@ -226,6 +226,7 @@ class ContinuousQuery:
     def parallel(
         self,
         *,
+        pattern: Pattern | str | EllipsisType = ...,
         splitting: str | StrategyFactory | EllipsisType = ...,
         pane_degree: int | EllipsisType | None = ...,
         degree: int | EllipsisType | None = ...,
@@ -238,6 +239,8 @@ class ContinuousQuery:
     ) -> ContinuousQuery:
         """Who does which work, and how; none of it changes an answer. What is left out stays as it was.
 
+        pattern: a tree such as ``sp.WinFarm(sp.PaneFarm(2, 3), 10)``, which says all that the options down to
+            ``inline_rows`` say, see docs/patterns.md; ``"auto"`` (the default): they do.
         splitting: who makes the partials. ``"combine"`` (the default): each task of what it has read, and nothing but
             partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"`` and
             ``"adaptive_pid"``; so does one of your own, a class derived from ``sp.PaneStrategy``.
@@ -252,6 +255,7 @@ class ContinuousQuery:
         processing: ``"out_of_order"`` (the default), or, to compare, ``"in_order"``: buffer records until sealed.
         """
         given = _given(
+            pattern=pattern,
             splitting=splitting,
             pane_degree=pane_degree,
             degree=degree,
@@ -330,11 +334,7 @@ class ContinuousQuery:
             processing=self.parallelism.processing,
             sets_aside=run.failed is not None,
         )
-        if run.failed is not None and not self.question.runs_functions:
-            raise OptionError(f"failed= is for apply and fold, which call functions, not for {self.question.kind}.")
-        check_slide(definition)
-        check_processing(definition)
-        definition.emit.check(definition)
+        definition = checked(definition, self.parallelism)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
         return definition, launch_options(run, punctuator, self.parallelism.settings(slots))
 

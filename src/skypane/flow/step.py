@@ -25,6 +25,7 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
 from skypane.model.ledger import Ledger
 from skypane.model.panes import PaneRange, range_of
+from skypane.patterns.lowered import Lowered
 from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState
 from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
@@ -41,6 +42,8 @@ class Flow:
     degrees: DegreePolicy = field(default_factory=FixedDegrees)
     splitting: str | StrategyFactory | None = None
     """Who routes records to the tasks of the pane stage; ``None`` if partials are made where the records are."""
+    plan: Lowered | None = None
+    """What a tree of patterns says about all this, if there is one; it goes before the two."""
 
     @classmethod
     def of(
@@ -49,11 +52,14 @@ class Flow:
         punctuator: Punctuator,
         degrees: DegreePolicy | None = None,
         splitting: str | StrategyFactory | None = None,
+        plan: Lowered | None = None,
     ) -> Flow:
         """With everything that the windows decide about waiting filled in."""
         punctuator = punctuator.for_panes(definition.window)
         definition = replace(definition, most_slack_us=punctuator.policy.most_slack_us(definition.window))
-        return cls(definition, punctuator, degrees or FixedDegrees(), splitting)
+        if plan is not None:
+            degrees, splitting = FixedDegrees(plan.degrees), plan.splitting
+        return cls(definition, punctuator, degrees or FixedDegrees(), splitting, plan)
 
     def start(self) -> StepState[S]:
         """Before the first record."""
@@ -104,6 +110,8 @@ class Move(Generic[R]):
     """Rows of all these partials."""
     ending: Ending | None = None
     """Of a step that the clock decided: what it ends."""
+    plan: Lowered | None = None
+    """How the tasks share the work, where a tree of patterns says so."""
     filled: PaneRange | None = None
     """The panes of the step's accepted records, as far as they are known; for planning only."""
 
@@ -215,19 +223,7 @@ def _move(
 ) -> Stepped[R, S]:
     """Run the window stage for what was decided, and add everything up."""
     after_us = decision.progress.punctuation_us
-    move = Move(
-        before=before.progress.for_workers(),
-        after_us=after_us,
-        degree=base.degrees.windows,
-        partials=panes.partials,
-        trusted=decision.partials,
-        held=decision.held,
-        late=panes.late,
-        rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
-        ending=ending,
-        filled=range_of([*decision.records_by_pane]),
-    )
-    windows = stages.windows(move, before.kept)
+    windows = stages.windows(_move_of(flow, before, base, panes, decision, ending), before.kept)
     clock, latencies = before.clock.advance(
         flow.definition.window, decision.records_by_pane, now_us, before.progress.punctuation_us, after_us
     )
@@ -242,8 +238,32 @@ def _move(
         judged_so_far=before.judged_so_far + windows.judged,
         clock=clock,
     )
-    panes = replace(panes, records_by_pane=decision.records_by_pane)
-    return Stepped(after, decision.ledger, panes, windows, decision.quarantined, latencies)
+    seen = replace(panes, records_by_pane=decision.records_by_pane)
+    return Stepped(after, decision.ledger, seen, windows, decision.quarantined, latencies)
+
+
+def _move_of(
+    flow: Flow,
+    before: StepState[S],
+    base: StepState[S],
+    panes: PaneReport[R],
+    decision: Decision,
+    ending: Ending | None,
+) -> Move[R]:
+    """What the window stage is told."""
+    return Move(
+        before=before.progress.for_workers(),
+        after_us=decision.progress.punctuation_us,
+        degree=base.degrees.windows,
+        partials=panes.partials,
+        trusted=decision.partials,
+        held=decision.held,
+        late=panes.late,
+        rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
+        ending=ending,
+        plan=flow.plan,
+        filled=range_of([*decision.records_by_pane]),
+    )
 
 
 def _outcome(definition: Definition, stepped: Stepped[R, S], now_us: int, slots: int) -> BatchOutcome:

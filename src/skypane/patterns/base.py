@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
 
+from skypane.model.durations import format_duration_us
 from skypane.model.errors import OptionError
 from skypane.patterns.extent import Extent
+from skypane.patterns.lowered import Lowered
 from skypane.patterns.network import Block, threads
 
 P = TypeVar("P", bound="Pattern")
@@ -23,8 +25,14 @@ class Work:
     windows: Extent
     decomposable: bool = True
     """Whether partials of parts of a window combine to the window's: else only whole windows can be shared."""
+    divisible: bool = True
+    """Whether several workers can share the windows of one key at all."""
     counts: str = "us"
     """What windows are counted in, for people."""
+
+    def shown(self, length: int) -> str:
+        """A length of windows, for people."""
+        return format_duration_us(length) if self.counts == "us" else f"{length:,} {self.counts}"
 
     def every(self, n: int) -> Work:
         """The work of one of n replicas that take windows in turn."""
@@ -56,6 +64,10 @@ class Pattern(ABC):
     @abstractmethod
     def network(self, work: Work) -> Block:
         """The nodes and how they are connected, fused as far as the tree says."""
+
+    @abstractmethod
+    def lowered(self) -> Lowered:
+        """What the stages of an engine do for it."""
 
     @abstractmethod
     def sentence(self, work: Work) -> str:
@@ -113,6 +125,15 @@ def check_count(kind: str, what: str, count: object, low: int = 1) -> None:
     """Refuse a degree that is none."""
     if isinstance(count, bool) or not isinstance(count, int) or count < low:
         raise OptionError(f"{kind}: {what}={count!r} must be a whole number from {low}.")
+
+
+def check_divisible(kind: str, work: Work) -> None:
+    """Refuse windows that one worker has to answer."""
+    if not work.divisible:
+        raise OptionError(
+            f"{kind} shares the windows of a key, and these are followed by one worker, record by record. "
+            "Use KeyFarm(n), or WinSeq()."
+        )
 
 
 def check_decomposable(kind: str, work: Work) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skypane.patterns.base import Work
 from skypane.patterns.farms import Farm
+from skypane.patterns.lowered import Lowered
 from skypane.patterns.network import Node, Role
 
 
@@ -26,6 +27,12 @@ class KeyFarm(Farm):
     def check(self, work: Work) -> None:
         """As what it replicates."""
         self.replica.check(work)
+
+    def lowered(self) -> Lowered:
+        """Ranges of key groups, each with the tasks of a replica; a window stage of its own."""
+        one = self.replica.lowered()
+        pane_tasks = None if one.pane_tasks is None else one.pane_tasks * self.degree
+        return replace(one, pane_tasks=pane_tasks, key_tasks=self.degree, inline_rows=0)
 
     def sentence(self, work: Work) -> str:
         """In words."""

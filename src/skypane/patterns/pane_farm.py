@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skypane.model.errors import OptionError
-from skypane.patterns.base import Work, check_decomposable
+from skypane.patterns.base import Work, check_decomposable, check_divisible
 from skypane.patterns.extent import Extent
 from skypane.patterns.network import Role
 from skypane.patterns.stages import TwoStages
@@ -18,6 +18,7 @@ class PaneFarm(TwoStages):
     kind = "PaneFarm"
     short = "PF"
     needs_overlap = True
+    routing = "pane_rr"
     roles = (Role.SEND_PANES, Role.PANES)
 
     def second(self, windows: Extent) -> Extent:
@@ -26,18 +27,19 @@ class PaneFarm(TwoStages):
 
     def check(self, work: Work) -> None:
         """Decomposable functions of windows that overlap."""
+        check_divisible(self.kind, work)
         check_decomposable(self.kind, work)
         size, slide = work.windows
         if not work.windows.overlaps:
             raise OptionError(
-                f"{self}: panes pay where windows overlap, and windows of {size} {work.counts} every {slide} "
-                f"{work.counts} do not. Use WinMapReduce({max(2, self.n)}, {self.m}) or KeyFarm(n)."
+                f"{self}: panes pay where windows overlap, and windows of {work.shown(size)} every "
+                f"{work.shown(slide)} do not. Use WinMapReduce({max(2, self.n)}, {self.m}) or KeyFarm(n)."
             )
 
     def sentence(self, work: Work) -> str:
         """In words."""
         second = self.second(work.windows)
         return (
-            f"{self.n} answer panes of {work.windows.pane} {work.counts}, {self.m} windows of {second.size} panes "
+            f"{self.n} answer panes of {work.shown(work.windows.pane)}, {self.m} windows of {second.size} panes "
             f"every {second.slide}"
         )

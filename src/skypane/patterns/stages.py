@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from skypane.patterns.base import Pattern, Work, check_count, check_level
 from skypane.patterns.extent import Extent
 from skypane.patterns.fusion import fused
+from skypane.patterns.lowered import ALL_ROWS, Lowered
 from skypane.patterns.network import Block, Role, farm, node, pipe
 
 T = TypeVar("T", bound="TwoStages")
@@ -17,6 +18,9 @@ T = TypeVar("T", bound="TwoStages")
 @dataclass(frozen=True)
 class TwoStages(Pattern):
     """``n`` workers on parts of windows, ``m`` that put the parts together."""
+
+    routing: ClassVar[str]
+    """The pane strategy that sends records as its emitter does."""
 
     n: int
     m: int
@@ -59,6 +63,15 @@ class TwoStages(Pattern):
         if self.m > 1:
             last = farm(node(Role.SEND_WINDOWS, second, self.m), last, self.m, node(Role.ORDER, second))
         return fused(pipe(first, last), self.level)
+
+    def lowered(self) -> Lowered:
+        """Two stages; fused, one that is alone runs in the driver, and records are not sent to tasks but stay."""
+        return Lowered(
+            self.n,
+            self.routing if self.n > 1 and self.level < 2 else None,
+            window_tasks=self.m,
+            inline_rows=ALL_ROWS if self.m == 1 and self.level >= 1 else 0,
+        )
 
     def __str__(self) -> str:
         return f"{self.short}({self.n},{self.m}){self._fusion}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skypane.model.errors import OptionError
-from skypane.patterns.base import Work
+from skypane.patterns.base import Work, check_divisible
 from skypane.patterns.farms import Farm
+from skypane.patterns.lowered import Lowered
 from skypane.patterns.network import Node, Role, node
 
 
@@ -29,14 +30,22 @@ class WinFarm(Farm):
 
     def check(self, work: Work) -> None:
         """As what it replicates, for windows that are n times as far apart."""
+        check_divisible(self.kind, work)
         inner, (size, slide) = self.inner, work.windows
         if inner is not None and inner.needs_overlap and slide < size <= slide * self.degree:
             raise OptionError(
                 f"{self}: each replica takes every {self.degree}th window, and those do not overlap any more "
-                f"({self.degree} x {slide} {work.counts} is not less than the window, {size} {work.counts}), so "
+                f"({self.degree} x {work.shown(slide)} is not less than the window, {work.shown(size)}), so "
                 f"{inner.kind} has no panes to share. Use fewer than {-(-size // slide)} replicas."
             )
         self.replica.check(self.inner_work(work))
+
+    def lowered(self) -> Lowered:
+        """Every n-th window to a task; replicas that are farms themselves take every so-many-th of those."""
+        one = self.replica.lowered()
+        pane_tasks = None if one.pane_tasks is None else one.pane_tasks * self.degree
+        window_tasks = (one.window_tasks or 1) * self.degree
+        return replace(one, pane_tasks=pane_tasks, window_tasks=window_tasks, partitioning="window", inline_rows=0)
 
     def sentence(self, work: Work) -> str:
         """In words."""

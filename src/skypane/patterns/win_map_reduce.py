@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skypane.patterns.base import Work, check_decomposable
+from skypane.patterns.base import Work, check_decomposable, check_divisible
 from skypane.patterns.extent import Extent
 from skypane.patterns.network import Role
 from skypane.patterns.stages import TwoStages
@@ -16,6 +16,7 @@ class WinMapReduce(TwoStages):
 
     kind = "WinMapReduce"
     short = "WMR"
+    routing = "tuple_rr"
     roles = (Role.DEAL, Role.PARTS)
 
     @property
@@ -30,6 +31,7 @@ class WinMapReduce(TwoStages):
 
     def check(self, work: Work) -> None:
         """Decomposable functions, whatever the windows."""
+        check_divisible(self.kind, work)
         check_decomposable(self.kind, work)
 
     def sentence(self, work: Work) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from skypane.patterns.base import Pattern, Work, check_level
+from skypane.patterns.lowered import ALL_ROWS, Lowered
 from skypane.patterns.network import Block, Role, node
 
 
@@ -31,6 +32,10 @@ class WinSeq(Pattern):
         """There is nothing to fuse."""
         check_level(level)
         return self
+
+    def lowered(self) -> Lowered:
+        """One task, then the driver."""
+        return Lowered(1, key_tasks=1, window_tasks=1, inline_rows=ALL_ROWS)
 
     def sentence(self, work: Work) -> str:
         """In words."""

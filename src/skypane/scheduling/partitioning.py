@@ -209,9 +209,16 @@ def ring_windows(panes: Panes) -> int:
 
 
 def window_shares(
-    rows_by_group: Mapping[int, int], degree: int, scheduling: WindowScheduling, cutting: Cutting | None
+    rows_by_group: Mapping[int, int],
+    degree: int,
+    scheduling: WindowScheduling,
+    cutting: Cutting | None,
+    ways: int | None = None,
 ) -> list[WindowShare]:
-    """The tasks of the window stage: ranges of key groups; windows of those with far too many rows for one task."""
+    """The tasks of the window stage: ranges of key groups; windows of those with far too many rows for one task.
+
+    ``degree`` is how many tasks there are, or with ``ways``, by how many each range is shared, how many ranges.
+    """
     whole = task_ranges(rows_by_group, degree, scheduling)
     if cutting is None or scheduling == "round_robin":
         return [WindowShare(groups) for groups in whole]
@@ -220,7 +227,7 @@ def window_shares(
     for groups in whole:
         rows = sum(count for group, count in rows_by_group.items() if groups.first <= group < groups.end)
         pays = rows * cutting.visits > cutting.least_rows
-        cut = cutting.cut(rows * most // total) if pays else None
+        cut = cutting.cut(ways or rows * most // total) if pays else None
         shares += [WindowShare(groups)] if cut is None else [WindowShare(groups, cut, task) for task in cut.tasks]
     return shares
 

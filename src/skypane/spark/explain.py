@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skypane.flow.definition import Definition
+from skypane.flow.patterned import work_of
 from skypane.flow.processing.choice import processing_of
 from skypane.model.durations import format_duration_us
+from skypane.patterns.lowered import ALL_ROWS
 from skypane.spark.options import LaunchOptions
 from skypane.spark.settings import Settings
 
@@ -38,7 +40,6 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
     )
     wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
     settings = options.settings
-    inline = f"{settings.inline_rows:,}"
     lines = [
         f"query         {definition.query.kind}: {definition.query.explain()}",
         f"{'live' if definition.emit.instants else 'windows':14}{window}, by {definition.time}; {window.explain()}",
@@ -47,8 +48,9 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"times         {guard.describe()}",
         *_explain_lateness(definition, options),
         f"pace          {_pace(definition, options)}",
+        *_explain_pattern(definition, settings),
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
-        f"window stage  up to {settings.most_window_tasks} tasks by key group; in the driver below {inline} rows",
+        f"window stage  {_window_stage(settings)}",
         *_explain_cut(definition, settings),
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
@@ -57,6 +59,23 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
     ]
     return "\n".join(lines)
+
+
+def _explain_pattern(definition: Definition, settings: Settings) -> list[str]:
+    """The tree that was asked for, and what of it is fused."""
+    if settings.tree is None or settings.plan is None:
+        return []
+    lines = settings.tree.describe(work_of(definition)).splitlines()
+    fused = settings.plan.fused()
+    return [f"{'' if number else 'pattern':14}{line}" for number, line in enumerate([*lines, f"fused: {fused}"])]
+
+
+def _window_stage(settings: Settings) -> str:
+    """Its tasks, and where they run."""
+    if settings.inline_rows >= ALL_ROWS:
+        return "in the driver"
+    tasks = f"up to {settings.most_window_tasks} tasks by key group"
+    return f"{tasks}; in the driver below {settings.inline_rows:,} rows" if settings.inline_rows else tasks
 
 
 def _failed(options: LaunchOptions) -> str:
@@ -71,6 +90,11 @@ def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
     if not processing_of(definition).cuts_windows:
         return [f"one key       one task {'follows' if definition.emit.instants else 'answers all windows of'} a key"]
     how = f"tasks share its windows ({settings.partitioning})"
+    if settings.plan is not None:
+        shares = settings.plan.window_tasks or 1
+        return [
+            f"one key       {shares} {how}" if shares > 1 else "one key       one task answers all windows of a key"
+        ]
     return [f"one key       {how} from {settings.cut_rows:,} rows on, counted once for each window"]
 
 

@@ -103,7 +103,8 @@ def _start(
     temporary: Path | None,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    flow = Flow.of(definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting)
+    settings = options.settings
+    flow = Flow.of(definition, options.punctuator, FixedDegrees(settings.degrees), settings.splitting, settings.plan)
     manifest = checkpoint.open(_fingerprint(definition, records), flow.start(), options.accept_changed_code)
     spark = prepared.sparkSession
     outputs = _outputs(definition, options, records, arrow_schema(prepared))

@@ -16,6 +16,7 @@ from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, PaneReport, WindowReport, added
 from skypane.flow.step import Move
 from skypane.model.panes import range_of_all
+from skypane.patterns.lowered import Lowered
 from skypane.scheduling.batch_plan import BatchPlan
 from skypane.scheduling.partitioning import Cutting, WindowShare, window_shares
 from skypane.scheduling.ranges import ALL_GROUPS
@@ -99,8 +100,10 @@ class SparkStages:
             trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
             move = replace(move, partials=(*move.partials, *trusted), trusted=None)
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
-        shares = window_shares(rows, move.degree, self.settings.window_scheduling, self._cutting(move, kept))
-        in_driver = self._in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares)
+        plan = move.plan or self.settings.lowered(move.degree)
+        cutting, scheduling = self._cutting(move, kept, plan), self.settings.window_scheduling
+        shares = window_shares(rows, plan.key_tasks, scheduling, cutting, plan.window_tasks)
+        in_driver = _in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares, plan)
         late, failed = self.outputs.late, self.outputs.failed
         job = WindowJob(
             definition=self.definition,
@@ -123,19 +126,15 @@ class SparkStages:
         )
         return replace(report, kept=tidy_past(self.state_folder, self.step, self.definition, past, move.after_us))
 
-    def _cutting(self, move: Move[Written], kept: Kept[StoredPart]) -> Cutting | None:
+    def _cutting(self, move: Move[Written], kept: Kept[StoredPart], plan: Lowered) -> Cutting | None:
         """How the windows of a heavy key may be dealt out to several tasks."""
         filled = range_of_all([move.filled, *(part.numbers for part in kept.to_answer)])
         if move.after_us is None or filled is None or move.degree < 2:
             return None
         span = self.definition.window.span(move.before.punctuation_us, move.after_us)
         late = bool(move.late)
-        cutting = processing_of(self.definition).cutting(span, filled, self.settings.partitioning, late=late)
-        return None if cutting is None else replace(cutting, least_rows=self.settings.cut_rows)
-
-    def _in_driver(self, rows: int, shares: Sequence[WindowShare]) -> bool:
-        """Whether a job would cost more than it saves: few rows, and no key whose windows are worth cutting."""
-        return rows <= self.settings.inline_rows and all(share.cut is None for share in shares)
+        cutting = processing_of(self.definition).cutting(span, filled, plan.partitioning, late=late)
+        return None if cutting is None else replace(cutting, least_rows=plan.cut_rows)
 
     def _threads(self, tasks: int, *, in_driver: bool) -> int:
         """Slots that would be idle are used by threads: with one key there is only one task, however many cores.
@@ -144,3 +143,8 @@ class SparkStages:
         """
         embedded = str(self.spark.sparkContext.master).startswith("local")
         return max(1, min(self.settings.slots // tasks, os.cpu_count() or 1)) if embedded or in_driver else 1
+
+
+def _in_driver(rows: int, shares: Sequence[WindowShare], plan: Lowered) -> bool:
+    """Whether a job would cost more than it saves: few rows, and no key whose windows are worth cutting."""
+    return rows <= plan.inline_rows and all(share.cut is None for share in shares)

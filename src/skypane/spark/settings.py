@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skypane.patterns.base import Pattern
+from skypane.patterns.lowered import Lowered
 from skypane.scheduling.degrees import Degrees
 from skypane.scheduling.pane_strategies import StrategyFactory, strategy_name
 from skypane.scheduling.partitioning import Partitioning
@@ -26,6 +28,22 @@ class Settings:
     """How the windows of a key with too many rows for one task are dealt out."""
     cut_rows: int = 0
     """That is done from so many rows on, each counted once for each window that looks at it."""
+
+    tree: Pattern | None = None
+    """The tree of patterns that was asked for, if any."""
+    plan: Lowered | None = None
+    """What a tree of patterns says about all this, if there is one; it goes before the rest."""
+
+    def lowered(self, degree: int) -> Lowered:
+        """The same in the words of trees, for so many tasks of the window stage."""
+        return self.plan or Lowered(
+            self.degrees.panes,
+            self.splitting,
+            key_tasks=degree,
+            partitioning=self.partitioning,
+            cut_rows=self.cut_rows,
+            inline_rows=self.inline_rows,
+        )
 
     @property
     def pane_tasks(self) -> str:

@@ -1,0 +1,20 @@
+"""Checked: a definition that can run, or the error that says why it cannot; no record is looked at."""
+
+from __future__ import annotations
+
+from skypane.api.parallelism import Parallelism
+from skypane.flow.definition import Definition
+from skypane.flow.patterned import fitted
+from skypane.flow.processing.choice import check_processing
+from skypane.flow.windows.slide.choice import check_slide
+from skypane.model.errors import OptionError
+
+
+def checked(definition: Definition, parallelism: Parallelism) -> Definition:
+    """The definition as it runs."""
+    if definition.sets_aside and not definition.query.runs_functions:
+        raise OptionError(f"failed= is for apply and fold, which call functions, not for {definition.query.kind}.")
+    check_slide(definition)
+    check_processing(definition)
+    definition.emit.check(definition)
+    return definition if parallelism.tree is None else fitted(definition, parallelism.tree)
