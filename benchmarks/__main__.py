@@ -18,6 +18,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ
 
 import skypane as sp  # noqa: E402
 from benchmarks import (  # noqa: E402
+    elastic,
+    elastic_spark,
     kernels,
     lateness,
     live,
@@ -39,6 +41,7 @@ PURE: dict[str, ModuleType] = {
     "overlap": overlap,
     "lateness": lateness,
     "one_key": one_key,
+    "elastic": elastic,
 }
 """Each has ``run(quick)``, ``tables(found)``, and perhaps ``plot(found, folder)``."""
 ON_SPARK: dict[str, ModuleType] = {
@@ -48,6 +51,7 @@ ON_SPARK: dict[str, ModuleType] = {
     "strategies": strategies,
     "sustainable": sustainable,
     "live": live,
+    "elastic_spark": elastic_spark,
     "memory": memory,
 }
 """The same with ``run(spark, quick)``."""
@@ -56,16 +60,17 @@ ON_SPARK: dict[str, ModuleType] = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller inputs and fewer rounds, for a first look")
-    parser.add_argument("--only", choices=[*PURE, *ON_SPARK], help="one part")
+    names = sorted({*PURE, *ON_SPARK, *(name.removesuffix("_spark") for name in ON_SPARK)})
+    parser.add_argument("--only", choices=names, help="one part; NAME_spark belongs to NAME")
     chosen = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / ("bench.json" if not chosen.only else f"bench-{chosen.only}.json")
     report: dict[str, Any] = {"machine": {"cpus": os.cpu_count(), "python": platform.python_version()}}
     console = Console(width=max(150, Console().width))
-    for name in [chosen.only] if chosen.only in PURE else [] if chosen.only else PURE:
+    for name in parts(PURE, chosen.only):
         report[name] = PURE[name].run(chosen.quick)
         show(console, PURE[name], name, report, path)
-    on_spark = [chosen.only] if chosen.only in ON_SPARK else [] if chosen.only else list(ON_SPARK)
+    on_spark = parts(ON_SPARK, chosen.only)
     if on_spark:
         spark = sp.embedded_session("skypane-bench", cores=2, log_file=ROOT / "logs" / "bench-spark.log")
         for name in on_spark:
@@ -73,6 +78,11 @@ def main() -> None:
             show(console, ON_SPARK[name], name, report, path)
         spark.stop()
     console.print(f"wrote {path.relative_to(ROOT)}", highlight=False)
+
+
+def parts(known: dict[str, ModuleType], only: str | None) -> list[str]:
+    """All, or the one that is wanted."""
+    return [name for name in known if only is None or name in (only, f"{only}_spark")]
 
 
 def show(console: Console, part: ModuleType, name: str, report: dict[str, Any], path: Path) -> None:

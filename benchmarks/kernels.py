@@ -56,7 +56,8 @@ REFERENCE = [
 ]
 
 
-def _data_folder() -> Path:
+def data_folder() -> Path:
+    """Where recorded inputs are."""
     return Path(os.environ.get("SKYPANE_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data")
 
 
@@ -89,7 +90,7 @@ def generate(kind: str, attributes: int, points: int, seed: int = 7) -> Points:
 
 def load(case: Case) -> Points | None:
     """The stored table of a case where there is one, a generated one otherwise; None for a missing file."""
-    folder = _data_folder()
+    folder = data_folder()
     stored = folder / "points" / f"{case.kind}_d{case.attributes}_n{case.points}.npy"
     if stored.exists():
         return np.asarray(np.load(stored), dtype=np.float32)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,9 +9,8 @@ from typing import Any
 from rich.table import Table
 from tests.spark_support.standalone import standalone
 
+from benchmarks.cluster import drive, speed_up_cells, with_speed_up
 from skypane.scheduling.partitioning import PARTITIONINGS
-
-ROOT = Path(__file__).parents[1]
 
 
 def run(quick: bool) -> dict[str, Any]:
@@ -24,31 +19,10 @@ def run(quick: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"rate": rate, "runs": []}
     with tempfile.TemporaryDirectory(prefix="skypane-bench-") as folder, standalone(Path(folder)) as master:
         for executors, partitioning in [(1, "batch"), *((2, kind) for kind in PARTITIONINGS)]:
-            measured = _measure(master, executors, rate, steps, partitioning)
+            measured = drive("benchmarks.one_key_driver", master, executors, rate, steps, partitioning)
             found["runs"].append({"executors": executors, "partitioning": partitioning, **measured})
-    alone_ms = found["runs"][0]["window_ms"]
-    for one in found["runs"]:
-        one["speed_up"] = alone_ms / one["window_ms"]
-        one["parallel_share"] = parallel_share(one["speed_up"], one["executors"])
+    with_speed_up(found["runs"])
     return found
-
-
-def _measure(master: str, executors: int, rate: int, steps: int, partitioning: str) -> dict[str, Any]:
-    arguments = [master, str(executors), str(rate), str(steps), partitioning]
-    ran = subprocess.run(
-        [sys.executable, "-m", "benchmarks.one_key_driver", *arguments],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        cwd=ROOT,
-        check=True,
-    )
-    said: dict[str, Any] = json.loads(ran.stdout)
-    return said
-
-
-def parallel_share(speed_up: float, executors: int) -> float | None:
-    """By Amdahl's law: what share of the work must run in parallel for this speed-up."""
-    return (1 - 1 / speed_up) / (1 - 1 / executors) if executors > 1 else None
 
 
 def tables(found: dict[str, Any]) -> list[Table]:
@@ -61,14 +35,11 @@ def tables(found: dict[str, Any]) -> list[Table]:
     for column in ("executors", "partitioning", "tasks", "replication", "window stage", "speed-up", "parallel share"):
         table.add_column(column, justify="right")
     for one in found["runs"]:
-        share = one["parallel_share"]
         table.add_row(
             str(one["executors"]),
             one["partitioning"],
             f"{one['window_tasks']:.0f}",
             f"{one['replication']:.2f}",
-            f"{one['window_ms']:,.0f} ms",
-            f"{one['speed_up']:.2f} x",
-            "" if share is None else f"{share:.0%}",
+            *speed_up_cells(one),
         )
     return [table]

@@ -5,24 +5,25 @@ from __future__ import annotations
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 from rich.table import Table
 
 import skypane as sp
-from benchmarks.pipeline import numpy_skyline, stop_between_batches, wait_until
-from benchmarks.source import bench_stream
+from benchmarks.pipeline import numpy_skyline
+from benchmarks.rows_peers import Peer, Plain
+from benchmarks.windows import START_US, run_to_the_end
 
 SIZE, SLIDE = 1_000, 100
 ATTRIBUTES = 4
 NAMES = [f"a{i}" for i in range(ATTRIBUTES)]
-Values = np.ndarray[Any, Any]
 Answers = dict[tuple[int, int], list[tuple[float, ...]]]
 """(key, first rank) -> rows."""
 
@@ -32,8 +33,7 @@ class Question(NamedTuple):
 
     ask: Callable[[Any], Any]
     """Of our windows."""
-    plain: Callable[[Values], list[tuple[float, ...]]]
-    """Of the values of one window."""
+    plain: Plain
     columns: tuple[str, ...]
 
 
@@ -52,76 +52,85 @@ QUESTIONS = {
 
 
 def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
-    """Records per second of both, once their answers have been compared."""
-    batches, batch = (5, 50_000) if quick else (12, 100_000)
+    """Records per second of all three, once their answers have been compared; all from files to Parquet."""
+    batches, batch = (4, 100_000) if quick else (7, 200_000)
     found: dict[str, Any] = {"batch": batch, "questions": []}
     for name, question in QUESTIONS.items():
-        for keys in (batch // 500, batch // 100) if not quick else (batch // 500,):
-            compared = compare(spark, question, keys, batch)
-            ours, plain = (
-                our_seconds(spark, question, keys, batch, batches),
-                plain_seconds(spark, question, keys, batch, batches),
-            )
+        for keys in (1_000,) if quick else (200, 2_000, 5_000):
             found["questions"].append(
-                {
-                    "question": name,
-                    "keys": keys,
-                    "windows_compared": compared,
-                    "records_per_s": batch / ours,
-                    "plain_records_per_s": batch / plain,
-                    "times_faster": plain / ours,
-                }
+                {"question": name, "keys": keys, **_measure(spark, question, keys, batch, batches)}
             )
     return found
 
 
-def stream(spark: SparkSession, keys: int, batch: int) -> DataFrame:
-    """In the order of time: the plain program does not wait for late records."""
-    df = bench_stream(spark, rate=1e5, attributes=ATTRIBUTES, batch=batch, delay_ms=0, partitions=2)
-    keyed: DataFrame = df.withColumn("key", F.pmod(F.xxhash64("a0", "ts"), F.lit(keys)).cast("int"))
-    return keyed
+def _measure(spark: SparkSession, question: Question, keys: int, batch: int, batches: int) -> dict[str, Any]:
+    folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
+    peer = Peer(SIZE, SLIDE, NAMES, question.plain, question.columns)
+    programs: dict[str, Callable[[DataFrame, Path], Any]] = {
+        "skypane": lambda df, to: _ours(df, question, to),
+        "applyInPandasWithState": peer.with_state,
+        "applyInArrow": peer.in_batches,
+    }
+    rates: dict[str, float] = {}
+    answers: dict[str, Answers] = {}
+    try:
+        write_records(folder / "in", keys, batch, batches)
+        for name, start in programs.items():
+            to = folder / name
+            times = run_to_the_end(lambda: start(records(spark, folder / "in"), to), spark, batches + 1)  # noqa: B023
+            rates[name] = batch / statistics.median(times[3:])  # the first fills the windows; then it warms up
+            answers[name] = answers_of(to / "answers", question.columns)
+            shutil.rmtree(to / "answers")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    compared = [compare(answers["skypane"], answers[name], keys) for name in programs if name != "skypane"]
+    best = max(rate for name, rate in rates.items() if name != "skypane")
+    return {"windows_compared": min(compared), "rates": rates, "times_faster": rates["skypane"] / best}
 
 
-def start_ours(df: DataFrame, question: Question, folder: Path, sink: Any) -> sp.RunningQuery:
+def write_records(folder: Path, keys: int, batch: int, batches: int) -> None:
+    """One file a batch, in the order of time; the first has enough for a window of every key."""
+    folder.mkdir()
+    rng, first = np.random.default_rng(7), 0
+    for number, size in enumerate([(SIZE + SLIDE) * keys, *[batch] * batches]):
+        ts = pa.array(START_US + 10 * (first + np.arange(size)), pa.timestamp("us", "UTC"))
+        key = pa.array(rng.integers(0, keys, size).astype(np.int32))
+        pq.write_table(
+            pa.table({"ts": ts, "key": key, **{name: rng.random(size) for name in NAMES}}),
+            folder / f"{number:03d}.parquet",
+            row_group_size=-(-size // 2),  # so that Spark can read it in two tasks
+        )
+        first += size
+
+
+def records(spark: SparkSession, folder: Path) -> DataFrame:
+    """The files as a stream, one a batch."""
+    schema = "ts timestamp, key int, " + ", ".join(f"{name} double" for name in NAMES)
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def _ours(df: DataFrame, question: Question, folder: Path) -> Any:
     windows = sp.stream(df, time="ts", key="key").window_rows(SIZE, slide=SLIDE)
-    query: sp.RunningQuery = (
+    return (
         question.ask(windows)
         .lateness(sp.FixedDelay("0 seconds"))
-        .start(checkpoint=folder / "checkpoint", sink=sink, trigger="0 seconds")
+        .start(checkpoint=folder / "log", sink=sp.ParquetSink(folder / "answers"), available_now=True)
     )
-    return query
 
 
-def start_plain(df: DataFrame, question: Question, folder: Path, sink: Callable[[DataFrame, int], None]) -> Any:
-    """The last records of each key as state, and a function that is given those that are new."""
-
-    def windows(key: tuple[int], frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
-        new = pd.concat(list(frames)).sort_values("ts")
-        first, values = 0, new[NAMES].to_numpy()
-        if state.exists:
-            first, kept = state.get
-            values = np.concatenate([np.frombuffer(kept).reshape(-1, ATTRIBUTES), values])
-        rows = []
-        while len(values) >= SIZE:
-            rows += [(key[0], first, *row) for row in question.plain(values[:SIZE])]
-            first, values = first + SLIDE, values[SLIDE:]
-        state.update((first, np.ascontiguousarray(values).tobytes()))  # Spark 4.3 cannot keep arrays here
-        yield pd.DataFrame(rows, columns=["key", "first", *question.columns])
-
-    answers = df.groupBy("key").applyInPandasWithState(
-        windows,
-        "key int, first long, " + ", ".join(f"{name} double" for name in question.columns),
-        "first long, kept binary",
-        "append",
-        "NoTimeout",
-    )
-    writer = answers.writeStream.foreachBatch(sink).outputMode("append")
-    return writer.option("checkpointLocation", str(folder / "plain")).trigger(processingTime="0 seconds").start()
+def answers_of(folder: Path, columns: tuple[str, ...]) -> Answers:
+    """The rows of a sink, by key and first rank."""
+    table = pads.dataset(folder, format="parquet", exclude_invalid_files=True, ignore_prefixes=["_", "."]).to_table()
+    first = table["first"] if "first" in table.column_names else pa.compute.struct_field(table["window"], "first")
+    values = np.round(np.column_stack([table[name].to_numpy().astype(np.float64) for name in columns]), 6)
+    found: Answers = {}
+    for key, rank, row in zip(table["key"].to_pylist(), first.to_pylist(), values.tolist(), strict=True):
+        found.setdefault((key, rank), []).append(tuple(row))
+    return found
 
 
-def compare(spark: SparkSession, question: Question, keys: int, batch: int) -> int:
+def compare(ours: Answers, plain: Answers, keys: int) -> int:
     """How many windows both have answered, all of them alike."""
-    ours, plain = (answers_of(spark, question, keys, batch, start) for start in (start_ours, start_plain))
     both = ours.keys() & plain.keys()
     wrong = [at for at in both if sorted(ours[at]) != sorted(plain[at])]
     if len(both) < keys or wrong:
@@ -129,78 +138,18 @@ def compare(spark: SparkSession, question: Question, keys: int, batch: int) -> i
     return len(both)
 
 
-def answers_of(spark: SparkSession, question: Question, keys: int, batch: int, start: Callable[..., Any]) -> Answers:
-    """The answers of the first steps."""
-    folder, needed = Path(tempfile.mkdtemp(prefix="skypane-bench-")), SIZE * keys // batch + 3
-    found: Answers = {}
-    steps: list[int] = []
-
-    def collect(df: DataFrame, number: int) -> None:
-        first = "first" if "first" in df.columns else "window.first"
-        for row in df.select("key", first, *question.columns).collect():
-            found.setdefault((row[0], row[1]), []).append(tuple(round(float(value), 6) for value in row[2:]))
-        steps.append(number)
-
-    query = start(stream(spark, keys, batch), question, folder, collect)
-    wait_until(lambda: len(steps) >= needed or not _active(query))
-    _stop(query)
-    shutil.rmtree(folder, ignore_errors=True)
-    return found
-
-
-def our_seconds(spark: SparkSession, question: Question, keys: int, batch: int, batches: int) -> float:
-    """A trigger's time once windows fire."""
-    folder, warm = Path(tempfile.mkdtemp(prefix="skypane-bench-")), SIZE * keys // batch + 1
-    query = start_ours(stream(spark, keys, batch), question, folder, sp.DiscardSink())
-    wait_until(lambda: query.metrics().steps > warm + batches or not query.is_active)
-    _stop(query)
-    steps = [step.committed_at for step in query.metrics().recent]
-    shutil.rmtree(folder, ignore_errors=True)
-    return float(statistics.median(np.diff(steps)[-batches:]))
-
-
-def plain_seconds(spark: SparkSession, question: Question, keys: int, batch: int, batches: int) -> float:
-    """The same of the plain program; as many tasks as cores, or it would take longer."""
-    before = spark.conf.get("spark.sql.shuffle.partitions", "200")
-    assert before is not None
-    spark.conf.set("spark.sql.shuffle.partitions", spark.sparkContext.defaultParallelism)
-    folder, warm = Path(tempfile.mkdtemp(prefix="skypane-bench-")), SIZE * keys // batch + 1
-    sink = lambda df, _: df.write.format("noop").mode("overwrite").save()  # noqa: E731
-    query = start_plain(stream(spark, keys, batch), question, folder, sink)
-    wait_until(lambda: len(query.recentProgress) > warm + batches or not query.isActive)
-    _stop(query)
-    spark.conf.set("spark.sql.shuffle.partitions", before)
-    shutil.rmtree(folder, ignore_errors=True)
-    times: list[int] = [progress["durationMs"]["triggerExecution"] for progress in query.recentProgress[warm:]]
-    return float(statistics.median(times[:batches])) / 1e3
-
-
-def _active(query: Any) -> bool:
-    active: bool = query.is_active if hasattr(query, "is_active") else query.isActive
-    return active
-
-
-def _stop(query: Any) -> None:
-    if hasattr(query, "is_active"):
-        query.stop()
-    else:
-        stop_between_batches(query)
-    failure = query.exception()
-    if failure is not None:
-        raise RuntimeError("the benchmark query failed") from failure
-
-
 def tables(found: dict[str, Any]) -> list[Table]:
-    """Both side by side."""
+    """All side by side."""
     shown = Table(
-        title=f"Windows of {SIZE:,} records every {SLIDE} by key, {found['batch']:,} records at a time; records per "
-        "second",
+        title=f"Windows of {SIZE:,} records every {SLIDE} by key, {found['batch']:,} records at a time, files to "
+        "Parquet; records per second",
         title_justify="left",
     )
-    for column in ("question", "keys", "windows compared", "skypane", "plain PySpark", "ratio"):
+    names = list(found["questions"][0]["rates"])
+    for column in ("question", "keys", "windows compared", *names, "ratio to the faster"):
         shown.add_column(column, justify="left" if column == "question" else "right")
     for row in found["questions"]:
-        rates = (f"{row[name]:,.0f}" for name in ("records_per_s", "plain_records_per_s"))
+        rates = (f"{row['rates'][name]:,.0f}" for name in names)
         shown.add_row(
             row["question"], f"{row['keys']:,}", f"{row['windows_compared']:,}", *rates, f"{row['times_faster']:.1f} x"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,10 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     try:
         write_records(folder / "in", batches, minutes)
-        ours, theirs = (run_to_the_end(spark, start, folder, batches)[warm:] for start in (skypane_query, spark_query))
+        ours, theirs, no_op = (
+            run_to_the_end(lambda: start(records(spark, folder / "in"), folder), spark, batches)[warm:]  # noqa: B023
+            for start in (skypane_query, spark_query, no_op_query)
+        )
         windows = compare(folder / "ours", folder / "theirs")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -44,7 +47,8 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
         "windows_compared": windows,
         "seconds": statistics.median(ours),
         "spark_seconds": statistics.median(theirs),
-        "all_seconds": {"skypane": ours, "spark": theirs},
+        "no_op_seconds": statistics.median(no_op),
+        "all_seconds": {"skypane": ours, "spark": theirs, "no-op": no_op},
         "times_faster": statistics.median(theirs) / statistics.median(ours),
     }
 
@@ -89,14 +93,25 @@ def spark_query(df: DataFrame, folder: Path) -> Any:
     return writer.options(**options).outputMode("append").trigger(availableNow=True).start()
 
 
-def run_to_the_end(
-    spark: SparkSession, start: Callable[[DataFrame, Path], Any], folder: Path, batches: int
-) -> list[float]:
+def no_op_query(df: DataFrame, folder: Path) -> Any:
+    """The limit: what Spark takes to bring the records to Python, which counts them."""
+
+    def count(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"n": [sum(batch.num_rows for batch in rows)]})
+
+    def step(batch: DataFrame, _: int) -> None:
+        batch.mapInArrow(count, "n long").collect()
+
+    writer = df.writeStream.foreachBatch(step).option("checkpointLocation", str(folder / "checkpoint-no-op"))
+    return writer.trigger(availableNow=True).start()
+
+
+def run_to_the_end(start: Callable[[], Any], spark: SparkSession, batches: int) -> list[float]:
     """Seconds of each batch, by Spark's own count of a trigger's time."""
-    start(records(spark, folder / "in"), folder)
+    start()
     (query,) = spark.streams.active
     query.awaitTermination()
-    progress = [one for one in query.recentProgress if one["numInputRows"]]
+    progress = [one for one in query.recentProgress if "addBatch" in one["durationMs"]][:batches]
     if len(progress) != batches:
         raise RuntimeError(f"{len(progress)} batches of {batches}")
     return [one["durationMs"]["triggerExecution"] / 1e3 for one in progress]
@@ -133,7 +148,9 @@ def tables(found: dict[str, Any]) -> list[Table]:
         f"{found['records_per_batch']:,} records ({found['windows_compared']} windows compared, all equal)",
         title_justify="left",
     )
-    for column in ("skypane", "F.window with RocksDB", "ratio"):
+    for column in ("skypane", "F.window with RocksDB", "ratio", "no-op mapInArrow limit"):
         shown.add_column(column, justify="right")
-    shown.add_row(f"{found['seconds']:.2f} s", f"{found['spark_seconds']:.2f} s", f"{found['times_faster']:.1f} x")
+    seconds = (f"{found[name]:.2f} s" for name in ("seconds", "spark_seconds", "no_op_seconds"))
+    ours, spark, no_op = seconds
+    shown.add_row(ours, spark, f"{found['times_faster']:.1f} x", no_op)
     return [shown]

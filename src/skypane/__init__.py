@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from skypane.queries.base import Dominance, Expression, Grouped, Invalid, Query, Row, Selection
     from skypane.queries.fold import Fold
     from skypane.queries.preferences import Preferences
+    from skypane.scheduling.elastic import Elastic
     from skypane.scheduling.pane_strategy import Allocation, ClosedPane, PaneStrategy, Queues
     from skypane.scheduling.utilization import Measurement, WorkerLoad
     from skypane.spark.latest_revisions import latest_revisions
@@ -77,6 +78,7 @@ _LAZY = {
     "skypane.queries.base": ("Dominance", "Expression", "Grouped", "Invalid", "Query", "Row", "Selection"),
     "skypane.queries.fold": ("Fold",),
     "skypane.queries.preferences": ("Preferences",),
+    "skypane.scheduling.elastic": ("Elastic",),
     "skypane.scheduling.pane_strategy": ("Allocation", "ClosedPane", "PaneStrategy", "Queues"),
     "skypane.scheduling.utilization": ("Measurement", "WorkerLoad"),
     "skypane.spark.latest_revisions": ("latest_revisions",),
@@ -104,6 +106,7 @@ __all__ = [
     "DiscardSink",
     "Dominance",
     "DropRatio",
+    "Elastic",
     "Emission",
     "Expression",
     "Fired",

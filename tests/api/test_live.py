@@ -98,7 +98,7 @@ def test_a_live_query_is_explained_without_windows() -> None:
     text = explained(LIVE.skyline(minimize="price"))
     assert "live          every instant, from the records of the last 10 s" in text
     assert "without records the clock lets records expire" in text
-    assert "one task follows a key" in text
+    assert "tasks share the join of its rows (rr)" in text
     assert "windows" not in text
     unkeyed = Stream(None, "ts", ()).live("1 second").skyline(minimize="price")  # type: ignore[arg-type]
     assert "none (one answer)" in explained(unkeyed, available_now=True)

@@ -10,8 +10,8 @@ import pytest
 
 import skypane as sp
 from skypane.api.by_name import POLICIES
-from skypane.api.options import MOVED, OPTIONS, SECTIONS, SINKS, Option, options_of
-from skypane.api.parallelism import Parallelism
+from skypane.api.options import ELASTIC, MOVED, OPTIONS, SECTIONS, SINKS, Option, options_of
+from skypane.api.parallelism import Parallelism, parallel_arguments
 from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery, Stream
 from skypane.api.waiting import Waiting
@@ -21,7 +21,9 @@ PLAIN = Stream(None, "ts", ()).window("1 second").skyline(minimize="a")  # type:
 
 
 def declared(section: str) -> dict[str, Any]:
-    return {option.name: option.default for option in options_of(section) if not option.of_policy}
+    return {
+        option.name: option.default for option in options_of(section) if not (option.of_policy or option.of_elastic)
+    }
 
 
 def taken(kind: type) -> dict[str, Any]:
@@ -50,6 +52,19 @@ def test_start_takes_exactly_what_is_declared() -> None:
 def test_policies_take_exactly_what_is_declared() -> None:
     of_policies = {option.name for option in OPTIONS if option.of_policy}
     assert {name for policy in POLICIES.values() for name in inspect.signature(policy).parameters} == of_policies
+
+
+def test_elastic_degrees_take_exactly_what_is_declared() -> None:
+    in_files = {option.name: option.default for option in ELASTIC}
+    assert {f.name: f.default for f in fields(sp.Elastic)} == in_files
+    assert parallel_arguments({"elastic": True, "max_degree": 5, "cut_rows": 1}) == {
+        "elastic": sp.Elastic(max_degree=5),
+        "cut_rows": 1,
+    }
+    assert parallel_arguments({"elastic": False, "degree": 2}) == {"degree": 2}
+    assert PLAIN.parallel(elastic=True).parallelism.settings(slots=2).elastic == sp.Elastic()
+    with pytest.raises(OptionError, match="max_degree: only with elastic = true, which is not set"):
+        parallel_arguments({"max_degree": 5})
 
 
 def test_every_default_is_allowed_and_every_section_has_options() -> None:
@@ -105,10 +120,14 @@ def test_a_policy_by_name() -> None:
         ("lateness", {"future_support": True}, "future_support=True must be a whole number from 1"),
         ("lateness", {"harm_horizon": 5}, "harm_horizon=5 must be a duration, zero, auto; durations are text"),
         ("parallel", {"splitting": "fair"}, "splitting='fair' is unknown; it must be one of combine, pane_rr"),
+        ("parallel", {"max_latency": "0 s"}, "max_latency='0 s' must be longer than zero"),
         ("parallel", {"pane_degree": 0}, "pane_degree=0 must be a whole number from 1 to 10000"),
         ("parallel", {"degree": 1.5}, "degree=1.5 must be a whole number from 1"),
         ("parallel", {"inline_rows": -1}, "inline_rows=-1 must be a whole number from 0"),
         ("parallel", {"window_scheduling": "fair"}, "window_scheduling='fair' is unknown.*ranges"),
+        ("parallel", {"elastic": True, "degree": 3}, "elastic=... decides the degrees itself: leave out degree="),
+        ("parallel", {"elastic": sp.Elastic(), "pane_degree": 3}, "leave out degree= and pane_degree=.*max_degree"),
+        ("parallel", {"elastic": "yes"}, "elastic='yes' must be true or false"),
         ("parallel", {"sliding": "fast"}, "sliding='fast' is unknown.*auto, critical, recompute, tiles"),
         ("parallel", {"processing": "sorted"}, "processing='sorted' is unknown.*out_of_order, in_order"),
     ],

@@ -8,6 +8,7 @@ import pytest
 
 import skypane as sp
 from skypane.api.parallelism import Parallelism
+from skypane.api.run_options import RunOptions
 from skypane.model.errors import OptionError
 from skypane.patterns.lowered import ALL_ROWS, Lowered
 from skypane.patterns.parse import parse_pattern
@@ -18,6 +19,7 @@ from skypane.patterns.parse import parse_pattern
     [
         ("WS", Lowered(1, window_tasks=1, inline_rows=ALL_ROWS)),
         ("KF(4)", Lowered(4, key_tasks=4, window_tasks=1)),
+        ("KF(4) L1", Lowered(4, key_tasks=4, window_tasks=1, inline_rows=ALL_ROWS)),
         ("WF(4)", Lowered(4, window_tasks=4, partitioning="window")),
         ("PF(2,3)", Lowered(2, "pane_rr", window_tasks=3)),
         ("PF(2,1)", Lowered(2, "pane_rr", window_tasks=1)),
@@ -41,6 +43,14 @@ def test_what_stages_do_for_a_tree(text: str, lowered: Lowered) -> None:
 def test_the_windows_of_a_key_may_be_shared_otherwise() -> None:
     settings = Parallelism(pattern=sp.WinFarm(3), partitioning="pane").settings(slots=2)
     assert settings.plan == Lowered(3, window_tasks=3, partitioning="pane")
+
+
+def test_a_bound_for_answers_goes_without_a_trigger() -> None:
+    asked = sp.stream(None, time="ts").window("1 s").skyline(minimize="a").parallel(max_latency="200 ms")  # type: ignore[arg-type]
+    _, options = asked.plan(RunOptions(sp.DiscardSink()), slots=2)
+    assert options.settings.max_latency_us == 200_000
+    with pytest.raises(OptionError, match="max_latency= decides when to take a step: leave out trigger='1 second'"):
+        asked.plan(RunOptions(sp.DiscardSink(), trigger="1 second"), slots=2)
 
 
 def test_without_a_tree_the_options_say_what_is_done() -> None:

@@ -9,11 +9,14 @@ from typing import Any
 
 import skypane as sp
 from skypane.api.by_name import POLICIES, as_policy
+from skypane.api.parallelism import parallel_arguments
 from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
+from skypane.scheduling.elastic import CONTROLLERS
+from skypane.scheduling.ownership import OWNERSHIPS
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.partitioning import PARTITIONINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
@@ -87,7 +90,7 @@ class Configuration:
             windowed = stream.window(*self.window)
         asked: ContinuousQuery = getattr(windowed, self.query)(**QUERIES[self.query])
         policy = as_policy(self.policy, **{**_POLICIES[self.policy], **self.policy_settings})
-        return asked.lateness(policy, **self.lateness).parallel(**self.parallel)
+        return asked.lateness(policy, **self.lateness).parallel(**parallel_arguments(self.parallel))
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -110,6 +113,18 @@ def random_configuration(rng: random.Random, **wanted: Any) -> Configuration:
         return configuration
 
 
+def _elastic(rng: random.Random) -> dict[str, Any]:
+    """Degrees that change with every step, or nearly."""
+    return {
+        "elastic": True,
+        "min_degree": rng.choice([1, 1, 2]),
+        "max_degree": rng.choice([None, 3, 5]),
+        "controller": rng.choice(list(CONTROLLERS)),
+        "period": rng.choice(["1 second", "2 seconds"]),
+        "dwell": rng.choice([1, 2]),
+    }
+
+
 def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     partition = "zone" if rng.random() < 0.25 else None
     lateness: dict[str, Any] = {
@@ -130,6 +145,7 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     settings = {name: rng.choice(values) for name, values in _POLICY_SETTINGS[policy].items() if rng.random() < 0.3}
     parallel = {
         "splitting": rng.choice(["combine", "combine", *SPLITTINGS]),
+        "elastic": False,
         "pane_degree": rng.choice([None, 1, 3]),
         "degree": rng.choice([1, 1, 2, 3]),
         "window_scheduling": rng.choice(["ranges", *WINDOW_SCHEDULINGS]),
@@ -139,11 +155,14 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         "partitioning": rng.choice(PARTITIONINGS),
         "cut_rows": rng.choice([0, 0, 1_000_000]),
     }
+    if rng.random() < 0.3:
+        parallel |= {"degree": None, "pane_degree": None, **_elastic(rng)}
     if rng.random() < 0.2:
         kept = ("sliding", "processing", "partitioning")
         parallel = {"pattern": rng.choice(TREES), **{name: parallel[name] for name in kept}}
     else:
         parallel["pattern"] = "auto"
+    parallel["max_latency"] = rng.choice([None, None, "1 second"])
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
         "window": rng.choice(ROW_WINDOWS if rng.random() < 0.2 else (*WINDOWS, LIVE)),
@@ -162,6 +181,8 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         chosen |= {"query": rng.choice(["skyline", "top_k"]), "emit": rng.choice(["updates", "intervals"]), **wanted}
         lateness.pop("allowed", None)
         parallel |= {"sliding": "auto", "processing": "out_of_order"}
+    # By what was chosen so far: one more draw would make other worlds of all seeds.
+    parallel["ownership"] = random.Random(repr(chosen)).choice(OWNERSHIPS)
     if chosen["query"] == "apply" and "failed" not in chosen["outputs"]:
         chosen["outputs"] = (*chosen["outputs"], "failed")
     return Configuration(**chosen)

@@ -24,10 +24,10 @@ from skypane.flow.step import Flow
 from skypane.local.preparation import prepare
 from skypane.model.ledger import Ledger
 from skypane.scheduling.batch_plan import BatchPlan
-from skypane.scheduling.degrees import FixedDegrees
 from skypane.scheduling.partitioning import WindowShare
 from skypane.spark import launch
 from skypane.spark.driver import StepDriver
+from skypane.spark.executors.base import GivenSlots
 from skypane.spark.jobs import window_job
 from skypane.spark.jobs.pane_job import PaneJob
 from skypane.spark.options import LaunchOptions
@@ -62,8 +62,15 @@ class Stages(SparkStages):
     def _in_driver(self, rows: int, shares: Sequence[WindowShare]) -> bool:
         return True
 
-    def _threads(self, tasks: int, *, in_driver: bool) -> int:
+    def _threads(self, tasks: int, degree: int, *, in_driver: bool) -> int:
         return 1
+
+    @property
+    def _embedded(self) -> bool:
+        return True
+
+    def _run_tasks(self, tasks: int, run: Callable[[int], str]) -> list[str]:
+        return [run(task) for task in range(tasks)]
 
 
 class Driver(StepDriver):
@@ -75,6 +82,17 @@ class Driver(StepDriver):
         stages = super()._stages(number, scratch, watch, None)
         tasks = () if df is None else (df,)
         return Stages(**{**vars(stages), "tasks": tasks, "rng": self.rng})
+
+
+@dataclass(frozen=True)
+class RandomSlots(GivenSlots):
+    """Executors that come and go."""
+
+    given: int = 2
+    rng: random.Random = field(default_factory=random.Random)
+
+    def ready(self) -> int | None:
+        return self.rng.choice([None, 1, 2, 5])
 
 
 @dataclass(frozen=True)
@@ -123,7 +141,7 @@ class Work:
         definition, options = self.plan
         records = self.batches[0].schema
         flow = Flow.of(
-            definition, options.punctuator, FixedDegrees(options.settings.degrees), options.settings.splitting
+            definition, options.punctuator, options.settings.degree_policy(most=8), options.settings.splitting
         )
         manifest = checkpoint.open(launch._fingerprint(definition, records), flow.start())
         outputs = Outputs(**{o.name: replace(o, sink=sp.ParquetSink(self.root / o.name)) for o in self.planned_outputs})
@@ -131,7 +149,11 @@ class Work:
             checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint", born=checkpoint.born
         )
         launch._open_sinks(NO_SPARK, outputs, checkpoint, continuation)
-        return Driver(NO_SPARK, flow, checkpoint, manifest, outputs, options.settings)
+        driver = Driver(NO_SPARK, flow, checkpoint, manifest, outputs, options.settings, RandomSlots(rng=Driver.rng))
+        # A source that is behind now and then: degrees that follow it go up and down.
+        driver.backlog_us = lambda: driver.rng.choice([None, 0.0, 1e7])
+        driver.follow()
+        return driver
 
     def _take_all(self, driver: Driver, disk: MemoryDisk, spark: Path) -> None:
         done = sum(name.startswith(f"{spark}/commits/") for name in disk.names_now)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from skypane.cli.progress import ProgressPanel
+from skypane.cli.progress import ProgressPanel, sparkline
 from skypane.lateness.policy import Judgement
 from skypane.model.ledger import Ledger
+from skypane.spark.elastic_metrics import ElasticMetrics
 from skypane.spark.metrics import Metrics, StepMetrics
 
 
@@ -82,3 +83,34 @@ def test_a_live_query_tells_changes_and_may_end_in_any_year() -> None:
     assert "changes  122 told " in shown.get()
     assert "10:45:03.42" in shown.get()
     assert "windows" not in shown.get()
+
+
+@dataclass
+class Growing:
+    """A query whose degrees follow its load."""
+
+    is_working: bool = True
+
+    def metrics(self) -> Metrics:
+        known: dict[str, Any] = {f.name: None if "None" in str(f.type) else 0 for f in fields(StepMetrics)}
+        elastic = ElasticMetrics(8, 4, 2, 1.25, 0.5, 1500.0, 3, None, None, None, (), (), "raise max_degree")
+        steps = tuple(
+            StepMetrics(**{**known, "last_windows": (), "pane_degree": n, "window_degree": 1, "elastic": elastic})
+            for n in (1, 2, 4, 8)
+        )
+        last = replace(steps[-1], executors=8)
+        return Metrics(Ledger(10), Judgement(), 0, 4, last, (*steps[:-1], last))
+
+
+def test_degrees_that_follow_the_load_are_drawn() -> None:
+    query: Any = Growing()
+    with (console := Console(width=120)).capture() as shown:
+        console.print(ProgressPanel(query, "title", live_times=False))
+    assert "▂▃▅█ 8 pane, 1 window, 8 executors, utilization 1.25 and 0.50" in shown.get()
+    assert "1.5 s of work wait" in shown.get()
+    assert "raise max_degree" in shown.get()
+
+
+def test_a_sparkline_of_nothing_and_of_zeros() -> None:
+    assert sparkline([]) == ""
+    assert sparkline([0, 0]) == "▁▁"

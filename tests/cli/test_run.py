@@ -207,6 +207,10 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--lateness", "harm"], ["'harm' with no settings", "missing", "target"]),
         (["--delay", "1 s"], ["'kslack' with delay='1 s'", "unexpected setting 'delay'"]),
         (["--pane-degree", "many"], ["--pane-degree='many' must be a whole number from 1"]),
+        (["--elastic", "--degree", "2"], ["elastic=... decides the degrees itself", "max_degree"]),
+        (["--max-degree", "2"], ["max_degree: only with elastic = true"]),
+        (["--elastic", "--min-degree", "3", "--max-degree", "2"], ["max_degree=2 is less than min_degree=3"]),
+        (["--elastic", "--controller", "pid"], ["--controller='pid' is unknown", "fuzzy, threshold, ds2"]),
         (["--source-option", "oops"], ["--source-option 'oops' must be written name=value"]),
         (["--source-option", "rate=fast"], ["rate='fast'", "a number from"]),
         (["--source-option", "sped=1"], ["unknown option 'sped'", "did you mean"]),
@@ -269,6 +273,15 @@ def test_windows_that_cannot_be_meant(folder: Path, windows: str, options: list[
     result = runner.invoke(app, ["run", "query.toml", *options], env={"COLUMNS": "1000"})
     assert result.exit_code == 2, result.output
     assert words in " ".join(result.output.split())
+
+
+def test_elastic_degrees_from_a_file_and_options(folder: Path) -> None:
+    path = written(folder, f"{COMPLETE}[parallel]\nelastic = true\nmax_degree = 9\ncontroller = 'ds2'\n")
+    given = given_settings({"parallel_max_degree": "12", "parallel_period": "1 s"})
+    chosen = plan(load_spec(path, {"parallel": given["parallel"]})).query.parallelism
+    assert chosen.elastic == sp.Elastic(max_degree=12, controller="ds2", period="1 s")
+    off = given_settings({"parallel_elastic_off": True})
+    assert plan(load_spec(path, {"parallel": off["parallel"]})).query.parallelism.elastic is False
 
 
 def test_windows_of_records_replace_those_of_the_file(folder: Path) -> None:

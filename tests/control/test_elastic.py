@@ -101,6 +101,15 @@ def test_the_other_controllers_by_example() -> None:
     assert (Fixed().decide(seen).pane_degree, Fixed().decide(seen).window_degree) == (4, 4)
 
 
+def test_the_load_of_the_pane_stage_where_it_is_known() -> None:
+    """The splitting holds the utilization at 0.9, but half of the time of eight workers is not used."""
+    seen = Snapshot(0.9, 5.0, 0.9, pane_degree=8, window_degree=4, pane_load=0.45)
+    assert Fuzzy().decide(seen).pane_degree == 10
+    assert Fuzzy(by_load=True).decide(seen).pane_degree == 4
+    assert Ds2().decide(seen).pane_degree == 4
+    assert Fuzzy(by_load=True).decide(Snapshot(0.9, 5.0, 0.9, 8, 4)).pane_degree == 10
+
+
 def test_one_worker_for_two_stages_is_refused() -> None:
     with pytest.raises(OptionError, match="max_workers=1"):
         Fuzzy(1)

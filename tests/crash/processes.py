@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,15 @@ _JVM = f"{SHORT_LIVED} -Xlog:disable"
 class DriverProcess:
     """One process in a session of its own, so that its JVM and Python workers can be found and ended."""
 
-    def __init__(self, log: Path, jvm_options: str) -> None:
+    def __init__(
+        self, log: Path, jvm_options: str, module: str = "tests.crash.driver", arguments: Sequence[str] = ()
+    ) -> None:
         self._log = log
         environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"{_JVM} {jvm_options}"}
         environment.pop("SKYPANE_FAILPOINT", None)
         with log.with_suffix(".err").open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.crash.driver", str(log)],
+                [sys.executable, "-m", module, *(arguments or [str(log)])],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -1,6 +1,7 @@
 """The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once.
 
-Top-delta, aggregates and folds have one key, whose windows several tasks share; of folds a tree of patterns says so.
+Top-delta, aggregates and folds have one key, whose windows several tasks share, of folds as a tree of patterns says; of
+the skylines of windows of records and of every instant, they share the joins.
 """
 
 from __future__ import annotations
@@ -60,10 +61,21 @@ AGGREGATE = Chain(
     ("parquet", "json", "discard"),
     files=8,
 )
-LIVE = Chain("live", Configuration("skyline", configurations.LIVE, ("city",), "harm", "updates"), files=6)
+LIVE = Chain(
+    "live",
+    Configuration(
+        "skyline",
+        configurations.LIVE,
+        (),
+        "harm",
+        "updates",
+        parallel={"cut_rows": 0, "ownership": "llw+", "degree": 3},
+    ),
+    files=6,
+)
 INTERVALS = Chain(
     "intervals",
-    Configuration("top_k", configurations.LIVE, (), "kslack", "intervals"),
+    Configuration("top_k", configurations.LIVE, ("city",), "kslack", "intervals"),
     files=6,
 )
 APPLY = Chain(
@@ -92,7 +104,7 @@ FOLD = Chain(
 )
 ROWS = Chain(
     "rows",
-    Configuration("skyline", (9, 2, "1 second"), ("city",), "fixed_delay", "changes"),
+    Configuration("skyline", (9, 2, "1 second"), (), "fixed_delay", "changes", parallel={"cut_rows": 0}),
     files=6,
 )
 CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, ROWS, LIVE, INTERVALS)
@@ -101,8 +113,8 @@ KILLS = {
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
     APPLY.name: ("failed.published",),
     FOLD.name: ("windows.done",),
-    ROWS.name: ("windows.done", "manifest.committed"),
-    LIVE.name: ("panes.done", "windows.done", "results.published"),
+    ROWS.name: ("panes.done", "windows.done", "manifest.committed"),
+    LIVE.name: ("panes.done", "windows.done", "results.published", "manifest.written", "step.cleaned"),
     INTERVALS.name: ("results.staged", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }

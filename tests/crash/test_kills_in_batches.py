@@ -49,7 +49,7 @@ def test_killed_within_a_step(world: World) -> None:
     for chain in WITHIN:
         for index, point in enumerate(selection.KILLS[chain.name]):
             inline_rows = (0, 100_000)[index % 2]
-            world.kill_at(chain, f"{point}@2", parallel={"inline_rows": inline_rows, "degree": 1 + index % 3})
+            world.kill_at(chain, f"{point}@2", parallel={"inline_rows": inline_rows, "degree": 3 - index % 3})
     world.verify(WITHIN)
 
 

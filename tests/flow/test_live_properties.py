@@ -30,6 +30,7 @@ from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_k import TopK
+from skypane.scheduling.ownership import OWNERSHIPS, Ownership
 from skypane.testing.live_oracle import (
     expected_history,
     folded_updates,
@@ -77,10 +78,17 @@ def texts(tables: list[pa.Table]) -> Counter[str]:
 
 
 def run(
-    definition: Definition, policy: Lateness, rows: list[dict[str, Any]], cuts: list[int], degree: int, seed: int
+    definition: Definition,
+    policy: Lateness,
+    rows: list[dict[str, Any]],
+    cuts: list[int],
+    degree: int,
+    seed: int,
+    ownership: Ownership = "rr",
 ) -> tuple[list[StepOutput], pa.Table]:
     """The steps' outputs, and the records that were accepted."""
-    engine, rng = Engine(definition, policy, FutureGuard(3_600_000_000)), random.Random(seed)
+    guard, rng = FutureGuard(3_600_000_000), random.Random(seed)
+    engine = Engine(definition, policy, guard, ownership=ownership)
     state, outputs = engine.start(), []
     for low, high in pairwise(sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})):
         batch = rng.sample(rows[low:high], high - low)
@@ -90,6 +98,7 @@ def run(
         again, repeated = engine.step(before, [table_of(rows[low:high])], 1)
         assert again.progress == state.progress
         assert repeated.ledger == output.ledger
+        assert repeated.joiners == 1
         assert texts(repeated.answers) == texts(output.answers)
         outputs.append(output)
     state, output = engine.flush(state, degree)
@@ -120,7 +129,8 @@ def answers_of(outputs: list[StepOutput]) -> list[pa.Table]:
     life=lives,
     keys=st.sampled_from([(), ("key",)]),
     policy=policies,
-    degree=st.sampled_from([1, 2, 4]),
+    degree=st.integers(1, 4),
+    ownership=st.sampled_from(OWNERSHIPS),
     big_key_rows=st.sampled_from([2, sliding.BIG_KEY_ROWS]),
     cuts=st.lists(st.integers(0, 40), max_size=6),
     seed=st.integers(0, 1000),
@@ -133,13 +143,14 @@ def test_the_answer_at_every_instant_equals_brute_force(
     keys: tuple[str, ...],
     policy: Lateness,
     degree: int,
+    ownership: Ownership,
     big_key_rows: int,
     cuts: list[int],
     seed: int,
 ) -> None:
     sliding.BIG_KEY_ROWS = big_key_rows
     definition = Definition(query, LiveSpec(*life), "ts", keys, emit=emission, harm_horizon_us=40)
-    outputs, accepted = run(definition, policy, rows, cuts, degree, seed)
+    outputs, accepted = run(definition, policy, rows, cuts, degree, seed, ownership)
     read = folded_updates if emission.name == "updates" else history_of_intervals
     instants = instants_of(definition, accepted)
     assert read(definition, answers_of(outputs), instants) == expected_history(definition, accepted)

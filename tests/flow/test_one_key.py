@@ -17,6 +17,7 @@ from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.local.engine import Engine, EngineState, StepOutput
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
+from skypane.scheduling.ownership import OWNERSHIPS, Ownership
 from skypane.scheduling.partitioning import PARTITIONINGS, Partitioning
 from skypane.tables.rows import together
 from skypane.testing.oracle import actual_answers, expected_answers, row_texts
@@ -72,14 +73,21 @@ def _content(table: pa.Table | None) -> list[str]:
     rows=streams(),
     chosen=definitions,
     partitioning=partitionings,
+    ownership=st.sampled_from(OWNERSHIPS),
     degree=st.integers(2, 9),
     cuts=st.lists(st.integers(0, 60), max_size=4),
 )
 def test_every_step_does_what_one_task_would_have_done(
-    rows: list[dict[str, Any]], chosen: dict[str, Any], partitioning: Partitioning, degree: int, cuts: list[int]
+    rows: list[dict[str, Any]],
+    chosen: dict[str, Any],
+    partitioning: Partitioning,
+    ownership: Ownership,
+    degree: int,
+    cuts: list[int],
 ) -> None:
+    """Windows are shared, or the joins of skylines."""
     definition = definition_of(chosen)
-    cut, alone = Engine(definition, POLICY, GUARD, None, partitioning), Engine(definition, POLICY, GUARD)
+    cut, alone = Engine(definition, POLICY, GUARD, None, partitioning, ownership), Engine(definition, POLICY, GUARD)
     state, outputs = cut.start(), []
     for batch in batches(rows, cuts):
         table = pa.Table.from_pylist(batch, SCHEMA)

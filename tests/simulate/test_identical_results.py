@@ -24,7 +24,7 @@ from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
 from skypane.scheduling.splitting_controller import ControlOptions
 from skypane.simulate.partials import QueryAlgebra
-from skypane.simulate.record_run import Answer, Batch, run_records
+from skypane.simulate.record_run import Answer, Batch, Resize, run_records
 from skypane.simulate.strategies.pane_strategies import PANE_STRATEGIES, pane_strategy
 from skypane.simulate.strategies.window_strategies import WINDOW_STRATEGIES, window_strategy
 from skypane.testing.oracle import as_text, expected_answers, size_and_slide_us
@@ -61,7 +61,14 @@ def texts(definition: Definition, answers: list[Answer]) -> dict[tuple[Any, ...]
     return {where: rows for where, rows in found.items() if rows}
 
 
-@settings(max_examples=120, deadline=None)
+def schedules(batches: list[Batch]) -> st.SearchStrategy[list[Resize]]:
+    """Workers come and go with batches, and between them."""
+    times = st.integers(0, 2 * len(batches)).map(lambda half: 15_000.0 * half)
+    changes = st.lists(st.builds(Resize, times, st.integers(1, 6), st.integers(1, 6)), max_size=12)
+    return changes.map(lambda drawn: sorted(drawn, key=lambda change: change.at_us))
+
+
+@settings(max_examples=150, deadline=None)
 @given(
     data=st.data(),
     query=st.sampled_from(QUERIES),
@@ -96,7 +103,14 @@ def test_answers_equal_the_oracle_in_order(
     panes = pane_strategy(pane_name, degrees[0], ControlOptions(warm_up_periods=2))
     windows = window_strategy(window_name, degrees[1])
     answers = run_records(
-        QueryAlgebra(query, row_us), definition.window, batches, panes, windows, record_us=record_us, period_us=50_000.0
+        QueryAlgebra(query, row_us),
+        definition.window,
+        batches,
+        panes,
+        windows,
+        record_us=record_us,
+        period_us=50_000.0,
+        schedule=data.draw(schedules(batches)),
     )
     delivered = [answer.window for answer in answers]
     assert delivered == list(range(delivered[0], delivered[-1] + 1))  # in order, each once, none left out

@@ -12,13 +12,11 @@ import pytest
 from skypane import kernels
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
-from skypane.scheduling.utilization import Measurement, WorkerLoad
 from skypane.simulate.arrivals import tabulate
 from skypane.simulate.calibration import insertion_comparisons, our_machine, points
 from skypane.simulate.cost_model import CostModel, Curve, paper_machine
 from skypane.simulate.partials import Combined
 from skypane.simulate.scenario import Scenario
-from skypane.simulate.strategies.degree_control import DegreeControl
 from skypane.simulate.strategies.pane_strategies import pane_strategy
 from skypane.simulate.strategies.window_strategies import window_strategy
 from skypane.simulate.virtual_pane_stage import VirtualPaneStage
@@ -39,7 +37,7 @@ def test_a_worker_takes_records_first_come_first_served() -> None:
     loads = stage.sample(300.0).workers
     assert loads[0] == pytest.approx((55.0, 5.0, 0))
     finished = stage.punctuate(160.0, 0)
-    assert finished.ready_us == {0: 210.0}
+    assert finished.shards == [(0, 20, 210.0)]
     assert finished.computed_us == 210.0
 
 
@@ -78,15 +76,6 @@ def test_results_leave_late_by_as_many_places_as_they_may(disorder: int, left: l
     deliveries = stage.run(events).deliveries
     assert [d.window for d in deliveries] == left
     assert {d.window: d.result for d in deliveries} == {0: frozenset("abcde"), 1: frozenset("f"), 2: frozenset("g")}
-
-
-def test_the_degree_follows_the_utilization() -> None:
-    control = DegreeControl(10)
-    half_busy = Measurement(1_000.0, [WorkerLoad(500.0, 5.0, 0)] * 10)  # could have done 100 tasks
-    assert control(1.0, half_busy, 90) == 10
-    assert control(2.0, half_busy, 200) == 15
-    assert control(3.0, Measurement(1_000.0, [WorkerLoad(500.0, 5.0, 0)] * 15), 10) == 8
-    assert control.capacity_us(0.0, 4.0) == 10 + 10 + 15 + 8
 
 
 def test_arrivals_are_counted_like_the_stream_delivers_them() -> None:

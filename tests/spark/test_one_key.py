@@ -40,19 +40,32 @@ def test_tasks_share_the_windows_of_one_key(spark: SparkSession, windowed: Windo
     assert all(not step.window_inline and (step.replication or 0) > 1 for step in cut)
 
 
-def test_a_few_rows_and_skylines_stay_with_one_task(windowed: Windowed) -> None:
+def test_tasks_share_the_join_of_one_key(spark: SparkSession, windowed: Windowed) -> None:
+    """One task answers; that of live skylines is shared in test_live.py."""
+    query, outputs = windowed.skyline(minimize="a", maximize="b"), Outputs()
+    running = run_to_end(query.parallel(ownership="llw+", degree=3, cut_rows=0), outputs)
+    check_run(spark, query, BATCHES, outputs, running.metrics(), in_order=True)
+    steps = running.metrics().recent
+    assert max(step.join_tasks for step in steps) == 3
+    assert {step.window_tasks for step in steps} <= {0, 1}
+
+
+def test_a_few_rows_stay_with_one_task(windowed: Windowed) -> None:
     few = windowed.top_k(2, score="a").parallel(degree=3)
-    skyline = windowed.skyline(minimize="a", maximize="b").parallel(degree=3, cut_rows=0)
+    skyline = windowed.skyline(minimize="a", maximize="b").parallel(degree=3)
     for query in (few, skyline):
         steps = run_to_end(query, Outputs()).metrics().recent
         assert {step.window_tasks for step in steps} <= {0, 1}
         assert {step.replication for step in steps} <= {None, 1.0}
+        assert {step.join_tasks for step in steps} == {1}
     run = RunOptions(sp.ConsoleSink())
     assert "tasks share its windows (batch) from 2,000,000 rows on" in few.check(run)
-    assert "one task answers all windows of a key" in skyline.check(run)
+    assert "tasks share the join of its rows (rr) from 250,000 rows on, on a cluster" in skyline.check(run)
     assert "one key " not in few.parallel(degree=1).check(run)
 
 
 def test_an_unknown_partitioning_is_refused(windowed: Windowed) -> None:
     with pytest.raises(sp.OptionError, match=r"partitioning='ring'.*batch, window, pane"):
         windowed.top_k(2, score="a").parallel(partitioning="ring")
+    with pytest.raises(sp.OptionError, match=r"ownership='od'.*rr, llw\+"):
+        windowed.top_k(2, score="a").parallel(ownership="od")

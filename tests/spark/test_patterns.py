@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 import skypane as sp
 from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery
+from skypane.cli.explore import exploration
 from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
 
 pytestmark = pytest.mark.spark
@@ -64,6 +68,43 @@ def test_a_skyline_whose_windows_are_shared(spark: SparkSession, query: Continuo
     running = run_to_end(skyline.parallel(pattern="WF(3)"), outputs)
     check_run(spark, skyline, BATCHES, outputs, running.metrics(), in_order=False)
     assert max(step.window_tasks for step in running.metrics().recent) == 3
+
+
+def test_steps_are_planned_unless_somebody_says_how(query: ContinuousQuery) -> None:
+    running = run_to_end(query, Outputs())
+    planning = running.planning()
+    assert planning is not None
+    assert (learned := planning.learned) is not None
+    assert learned.steps == len(BATCHES)
+    assert learned.load.windows > 0
+    plan = running.explain().split("plan          ")[1]
+    assert re.match(r"PF\(2,1\) L2, \d+ ms a step predicted: about [\d,]+ rows a step, .* pays from [\d,]+ rows", plan)
+    assert "runners-up: " in plan
+    assert "plan  " not in run_to_end(query.parallel(degree=1), Outputs()).explain()
+
+
+def test_trees_are_explored(query: ContinuousQuery, tmp_path: Path) -> None:
+    told = io.StringIO()
+    console = Console(file=told, width=120)
+    trees: list[sp.Pattern] = [sp.PaneFarm(2, 1, level=2), sp.WinSeq()]
+    found = exploration(query, [sp.KeyFarm(3)], console, trees)
+    console.print(found.table(), found.verdict())
+    assert [str(each.tree) for each in found.explored] == ["PF(2,1) L2", "WS", "KF(3)"]
+    assert str(found.chosen) == "PF(2,1) L2"
+    for words in ("running KF(3) ...", "what the planner's plan amounts to", "Rank correlation", "x the fastest"):
+        assert words in told.getvalue()
+    assert found.draw(tmp_path / "explored.png").stat().st_size > 5_000
+
+
+def test_a_bound_for_answers_says_when_steps_are_taken(query: ContinuousQuery) -> None:
+    outputs = Outputs()
+    running = query.parallel(max_latency="300 ms").start(sink=outputs.results)
+    assert "pace          steps as large as answers within 300 ms allow; " in running.explain()
+    while running.metrics().steps < len(BATCHES):
+        assert not running.await_termination(timeout=0.1)
+    running.stop()
+    assert running.metrics().delivered == sum(batch.num_rows for batch in BATCHES)
+    assert "latency       gathers records for " in running.explain()
 
 
 def test_what_a_tree_cannot_do_is_refused_before_anything_starts(query: ContinuousQuery) -> None:

@@ -10,6 +10,7 @@ from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.model.errors import OptionError
+from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.pane_strategies import StrategyFactory, check_splitting
 
 POLICIES: Mapping[str, Callable[..., Lateness]] = {
@@ -38,6 +39,15 @@ def as_splitting(splitting: str | StrategyFactory, pane_degree: int | None) -> s
     """Who routes records to the tasks of the pane stage; nobody where each task makes partials of what it reads."""
     check_splitting(splitting, pane_degree)
     return None if splitting == "combine" else splitting
+
+
+def as_elastic(elastic: Elastic | bool, **settings: object) -> Elastic | None:
+    """Elastic degrees: an object as it is, or yes, perhaps with settings, or no."""
+    if isinstance(elastic, Elastic):
+        return elastic
+    if settings and not elastic:
+        raise OptionError(f"{', '.join(sorted(settings))}: only with elastic = true, which is not set.")
+    return Elastic(**settings) if elastic else None  # type: ignore[arg-type]  # checked by their declarations
 
 
 def _settings(settings: Mapping[str, object]) -> str:

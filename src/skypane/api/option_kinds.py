@@ -194,6 +194,8 @@ class Flag(Kind):
     """Yes or no, or one of some words."""
 
     words: tuple[str, ...] = ()
+    objects: bool = False
+    """Whether an object may say more than yes."""
     metavar: ClassVar[str] = ""
     switch: ClassVar[bool] = True
 
@@ -209,6 +211,8 @@ class Flag(Kind):
 
     def check(self, what: str, value: object) -> None:
         """A truth value, or a word."""
+        if self.objects and not isinstance(value, _PLAIN) and value is not None:
+            return
         if not isinstance(value, bool) and not (isinstance(value, str) and value in self.words):
             raise OptionError(f"{what}={value!r} must be {self.allowed}.")
 

@@ -17,6 +17,8 @@ from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
 from skypane.model.numbers import MOST
+from skypane.scheduling.elastic import CONTROLLERS
+from skypane.scheduling.ownership import OWNERSHIPS
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.pane_strategy import MAX_DEGREE
 from skypane.scheduling.partitioning import PARTITIONINGS
@@ -63,6 +65,8 @@ class Option:
     """How a value is written on the command line, if not as its kind is."""
     of_policy: bool = False
     """Whether it belongs to the lateness policy rather than to all of them."""
+    of_elastic: bool = False
+    """Whether it belongs to elastic degrees: in Python, an argument of ``sp.Elastic``."""
 
     @property
     def command(self) -> str | None:
@@ -96,6 +100,21 @@ def _sink(section: str, where: str, default: str | None) -> tuple[Option, ...]:
     )
 
 
+_period = "elastic: how often degrees are decided."
+_dwell = "elastic: for so many periods fewer tasks must do before there are fewer."
+ELASTIC: Final[tuple[Option, ...]] = (
+    Option("parallel", "min_degree", Whole(1, MAX_DEGREE), "elastic: the fewest tasks of a stage.", 1, of_elastic=True),
+    Option(
+        "parallel",
+        "max_degree",
+        Whole(1, MAX_DEGREE),
+        "elastic: the most tasks of a stage; default: as many as Spark may run at a time.",
+        of_elastic=True,
+    ),
+    Option("parallel", "controller", Choice(tuple(CONTROLLERS)), "elastic: who decides.", "fuzzy", of_elastic=True),
+    Option("parallel", "period", Length(), _period, "2.5 seconds", of_elastic=True),
+    Option("parallel", "dwell", Whole(1, MAX_DEGREE), _dwell, 2, of_elastic=True),
+)
 OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "source",
@@ -209,10 +228,13 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "parallel",
         "pattern",
         Tree(("auto",)),
-        "Who does which work, as a tree of patterns; auto: as the settings below say.",
+        "Who does which work, as a tree of patterns; auto: as the settings below say, or planned step by step.",
         "auto",
     ),
+    Option("parallel", "max_latency", Length(), "Gather records as long as answers still come within this time."),
     Option("parallel", "splitting", Choice(SPLITTINGS, objects=True), "Who makes the partials.", "combine"),
+    Option("parallel", "elastic", Flag(objects=True), "Let the degrees of both stages follow the load.", default=False),
+    *ELASTIC,
     Option("parallel", "pane_degree", Whole(1, MAX_DEGREE), "Tasks of the pane stage; default: as many as Spark runs."),
     Option("parallel", "degree", Whole(1), "The most tasks of the window stage; default: as many as Spark runs."),
     Option("parallel", "window_scheduling", Choice(WINDOW_SCHEDULINGS), "How its tasks are cut.", "ranges"),
@@ -224,6 +246,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "They share them from so many rows on, each counted once for each window that it is in.",
         2_000_000,
     ),
+    Option("parallel", "ownership", Choice(OWNERSHIPS), "How they share its rows, where a skyline joins them.", "rr"),
     Option(
         "parallel", "inline_rows", Whole(0), "A window stage with no more rows than this runs in the driver.", 100_000
     ),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from skypane.api.by_name import as_splitting
-from skypane.api.options import check
+from skypane.api.by_name import as_elastic, as_splitting
+from skypane.api.options import ELASTIC, check
+from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError
 from skypane.patterns.base import Pattern
 from skypane.patterns.lowered import Lowered
 from skypane.patterns.parse import parse_pattern
+from skypane.scheduling.elastic import Elastic
+from skypane.scheduling.ownership import ownership
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.scheduling.pane_strategy import check_degree
 from skypane.scheduling.partitioning import partitioning
@@ -19,11 +23,13 @@ from skypane.spark.settings import Settings
 
 AUTO: Final = "auto"
 _BATCH: Final = "batch"
-_SAID_BY_TREES: Final = {
+_SAID_BY_TREES: Final[Mapping[str, object]] = {
     "splitting": "combine",
+    "elastic": False,
     "pane_degree": None,
     "degree": None,
     "window_scheduling": "ranges",
+    "ownership": "rr",
     "cut_rows": 2_000_000,
     "inline_rows": 100_000,
 }
@@ -35,12 +41,15 @@ class Parallelism:
     """The options of :meth:`~skypane.api.stream.ContinuousQuery.parallel`, which explains them."""
 
     pattern: Pattern | str = AUTO
+    max_latency: Duration | None = None
     splitting: str | StrategyFactory = "combine"
+    elastic: Elastic | bool = False
     pane_degree: int | None = None
     degree: int | None = None
     window_scheduling: str = "ranges"
     partitioning: str = "batch"
     cut_rows: int = 2_000_000
+    ownership: str = "rr"
     inline_rows: int = 100_000
     sliding: str = "auto"
     processing: str = "out_of_order"
@@ -49,6 +58,11 @@ class Parallelism:
         check("parallel", vars(self))
         if self.tree is not None:
             self._check_alone(self.tree)
+        if self.elastic and (self.degree is not None or self.pane_degree is not None):
+            raise OptionError(
+                "elastic=... decides the degrees itself: leave out degree= and pane_degree=, or give its limits as "
+                "sp.Elastic(min_degree=..., max_degree=...)."
+            )
         self.settings(slots=1)
 
     @property
@@ -58,12 +72,20 @@ class Parallelism:
             return self.pattern
         return None if self.pattern == AUTO else parse_pattern(self.pattern)
 
+    @property
+    def planned(self) -> bool:
+        """Whether nobody has said anything about who does which work."""
+        return self.tree is None and not self._said() and self.partitioning == _BATCH
+
+    def _said(self) -> list[str]:
+        """What is said about it by options."""
+        given = vars(self)
+        return [f"{name}={given[name]!r}" for name, default in _SAID_BY_TREES.items() if given[name] != default]
+
     def _check_alone(self, tree: Pattern) -> None:
         """A tree says all that these options say."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name in _SAID_BY_TREES}
-        said = [f"{name}={given[name]!r}" for name, default in _SAID_BY_TREES.items() if given[name] != default]
-        if said:
-            raise OptionError(f"pattern={tree} says who does which work: leave out {', '.join(said)}, or the pattern.")
+        if said := ", ".join(self._said()):
+            raise OptionError(f"pattern={tree} says who does which work: leave out {said}, or the pattern.")
         if self.partitioning != _BATCH and not tree.lowered().shares_windows:
             raise OptionError(f"partitioning={self.partitioning!r}: with pattern={tree} no tasks share windows.")
         check_degree(tree.lowered().pane_tasks or 1, f"pattern={tree}: tasks of the pane stage")
@@ -94,6 +116,19 @@ class Parallelism:
             window_scheduling(self.window_scheduling),
             plan.partitioning,
             plan.cut_rows,
+            ownership(self.ownership),
+            as_elastic(self.elastic),
+            self.planned,
             self.tree,
             None if self.tree is None else plan,
+            None if self.max_latency is None else parse_duration_us(self.max_latency, "max_latency"),
         )
+
+
+def parallel_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a file as arguments of ``parallel``: those of elastic degrees are one object."""
+    names = {option.name for option in ELASTIC}
+    own = {name: value for name, value in settings.items() if name not in {*names, "elastic"}}
+    of_elastic = {name: value for name, value in settings.items() if name in names}
+    elastic = as_elastic(settings.get("elastic", False), **of_elastic)
+    return own if elastic is None else {**own, "elastic": elastic}

@@ -9,7 +9,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal
 
 from skypane.api.by_name import as_policy
-from skypane.api.checked import checked
+from skypane.api.checked import checked, named
 from skypane.api.launch_options import launch_options
 from skypane.api.options import says_what_moved
 from skypane.api.parallelism import Parallelism
@@ -36,7 +36,9 @@ from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
+from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.pane_strategies import StrategyFactory
+from skypane.spark.executors.choice import explain_executors, slots_of
 from skypane.spark.explain import explain
 from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
@@ -210,7 +212,7 @@ class ContinuousQuery:
         """
         if self.source.partition is None and (across == "max" or max_lag not in (..., None)):
             raise OptionError("across= and max_lag= are for streams with partitions: sp.stream(..., partition='name').")
-        given = _given(
+        given = named(
             policy=policy if isinstance(policy, EllipsisType) else as_policy(policy),
             across=across,
             max_lag=max_lag,
@@ -227,12 +229,15 @@ class ContinuousQuery:
         self,
         *,
         pattern: Pattern | str | EllipsisType = ...,
+        max_latency: Duration | EllipsisType | None = ...,
         splitting: str | StrategyFactory | EllipsisType = ...,
+        elastic: Elastic | bool | EllipsisType = ...,
         pane_degree: int | EllipsisType | None = ...,
         degree: int | EllipsisType | None = ...,
         window_scheduling: str | EllipsisType = ...,
         partitioning: str | EllipsisType = ...,
         cut_rows: int | EllipsisType = ...,
+        ownership: str | EllipsisType = ...,
         inline_rows: int | EllipsisType = ...,
         sliding: str | EllipsisType = ...,
         processing: str | EllipsisType = ...,
@@ -240,32 +245,23 @@ class ContinuousQuery:
         """Who does which work, and how; none of it changes an answer. What is left out stays as it was.
 
         pattern: a tree such as ``sp.WinFarm(sp.PaneFarm(2, 3), 10)``, which says all that the options down to
-            ``inline_rows`` say, see docs/patterns.md; ``"auto"`` (the default): they do.
-        splitting: who makes the partials. ``"combine"`` (the default): each task of what it has read, and nothing but
-            partials is sent. The papers' strategies send records: ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"`` and
-            ``"adaptive_pid"``; so does one of your own, a class derived from ``sp.PaneStrategy``.
-        pane_degree: the tasks of the pane stage, with ``"combine"`` at most (default: Spark's default parallelism).
-        degree: the most window-stage tasks (default: Spark's default parallelism).
+            ``inline_rows`` say, see docs/patterns.md; ``"auto"`` (the default): they do, or steps are planned.
+        max_latency: how long answers may take, e.g. ``"500 ms"``: decides when to take a step, instead of ``trigger``.
+        splitting: who makes the partials. ``"combine"`` (the default): of what a task has read. Others send records:
+            ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"``, ``"adaptive_pid"`` or your own ``sp.PaneStrategy``.
+        pane_degree, degree: the most tasks of the pane stage, and of the window stage (default: as many as Spark runs).
+        elastic: ``True`` or ``sp.Elastic(...)``: degrees, and on a cluster executors, follow the load.
         window_scheduling: ``"ranges"`` (the default), a task for each worker, all with about as many rows;
             ``"feedback"``, smaller ones, of which a free worker takes the next; ``"round_robin"``, whatever the load.
-        partitioning, cut_rows: how tasks share the windows of a key with too many rows for one, ``"batch"`` (the
-            default), ``"window"`` or ``"pane"``, and from how many rows on (2,000,000), see docs/one-key.md.
+        partitioning, ownership, cut_rows: how tasks share the windows of a key with too many rows for one, ``"batch"``
+            (the default), ``"window"`` or ``"pane"``, or the join of its rows, ``"rr"`` (the default) or ``"llw+"``,
+            and from how many rows on (2,000,000), see docs/one-key.md.
         inline_rows: a window stage with no more rows than this (100,000) runs in the driver.
         sliding: how windows slide: ``"auto"`` (the default), ``"critical"``, ``"tiles"`` or ``"recompute"``.
         processing: ``"out_of_order"`` (the default), or, to compare, ``"in_order"``: buffer records until sealed.
         """
-        given = _given(
-            pattern=pattern,
-            splitting=splitting,
-            pane_degree=pane_degree,
-            degree=degree,
-            window_scheduling=window_scheduling,
-            partitioning=partitioning,
-            cut_rows=cut_rows,
-            inline_rows=inline_rows,
-            sliding=sliding,
-            processing=processing,
-        )
+        options = {name: value for name, value in locals().items() if name != "self"}
+        given = named(**options)
         return replace(self, parallelism=replace(self.parallelism, **given))
 
     @says_what_moved
@@ -312,12 +308,13 @@ class ContinuousQuery:
         sinks = (sink, checkpoint, late, quarantine, failed)
         ends = (trigger, available_now, flush, idle_timeout)
         run = RunOptions(*sinks, *ends, emit, expiries, name, accept_changed_code)
-        return launch(self.source.df, *self.plan(run, self._slots))
+        return launch(self.source.df, *self.plan(run, slots_of(self.source.df.sparkSession)))
 
     def check(self, run: RunOptions) -> str:
         """What :meth:`start` would do, in words, or raise what it would raise about the records; nothing is started."""
-        definition, options = self.plan(run, self._slots)
-        return explain(check_query(self.source.df, definition, options).definition, options)
+        spark = self.source.df.sparkSession
+        definition, options = self.plan(run, slots_of(spark))
+        return explain(check_query(self.source.df, definition, options).definition, options, explain_executors(spark))
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""
@@ -334,16 +331,6 @@ class ContinuousQuery:
             processing=self.parallelism.processing,
             sets_aside=run.failed is not None,
         )
-        definition = checked(definition, self.parallelism)
+        definition = checked(definition, self.parallelism, run)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
         return definition, launch_options(run, punctuator, self.parallelism.settings(slots))
-
-    @property
-    def _slots(self) -> int:
-        """How many tasks Spark runs at a time."""
-        return int(self.source.df.sparkSession.sparkContext.defaultParallelism)
-
-
-def _given(**options: object) -> dict[str, Any]:
-    """Those that a caller has named."""
-    return {name: value for name, value in options.items() if value is not ...}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from skypane.spark.query import RunningQuery
 
 _RATE_STEPS = 6
+_SPARKS = 24
+_BARS = "▁▂▃▄▅▆▇█"
 _LINE_EVERY_S = 5.0
 _FIRST_STEP = "first step: Spark starts its Python workers, which load the compiled kernels"
 _BUSY = {
@@ -87,6 +89,8 @@ class ProgressPanel:
             ),
             ("stages", _means(metrics.recent, _BUSY)),
             ("panes", _means(metrics.recent, _SPLIT)),
+            *([("degrees", degrees_text(metrics.recent))] if last.elastic else []),
+            *([("warning", last.elastic.limit)] if last.elastic and last.elastic.limit else []),
             ("punctuation", self._punctuation(last)),
             *([("warning", last.slack_warning)] if last.slack_warning else []),
             *self._answers(metrics, newest[-3:]),
@@ -176,6 +180,27 @@ def _means(steps: tuple[StepMetrics, ...], shown: Mapping[str, str]) -> str:
         if values:
             texts.append(text.format(sum(values) / len(values)))
     return ", ".join(texts) or "-"
+
+
+def degrees_text(steps: Sequence[StepMetrics]) -> str:
+    """Degrees that follow the load: how they went, what they are, what they were decided from."""
+    last = steps[-1]
+    assert last.elastic is not None
+    shown = sparkline([max(step.pane_degree or 1, step.window_degree) for step in steps[-_SPARKS:]])
+    parts = [f"{shown} {last.pane_degree} pane, {last.window_degree} window"]
+    if last.executors is not None:
+        parts.append(f"{last.executors} executors")
+    if last.elastic.rho_panes is not None and last.elastic.rho_windows is not None:
+        parts.append(f"utilization {last.elastic.rho_panes:.2f} and {last.elastic.rho_windows:.2f}")
+    if last.elastic.backlog_ms:
+        parts.append(f"{last.elastic.backlog_ms / 1e3:.1f} s of work wait")
+    return ", ".join(parts)
+
+
+def sparkline(values: Sequence[int]) -> str:
+    """Numbers as bars from 0 on; the highest has the highest bar."""
+    most = max(values, default=0)
+    return "".join(_BARS[round(value / most * (len(_BARS) - 1))] if most > 0 else _BARS[0] for value in values)
 
 
 def _clock(us: int) -> str:

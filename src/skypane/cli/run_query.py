@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import skypane as sp
 from skypane.api.by_name import as_policy
 from skypane.api.options import OPTIONS, SINKS, WINDOW_KINDS
+from skypane.api.parallelism import parallel_arguments
 from skypane.api.run_options import RunOptions
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
@@ -77,7 +78,7 @@ def _query(spec: Spec) -> ContinuousQuery:
     query = _question(asked, _windowed(asked, stream))
     of_policy = {name: waiting.pop(name) for name in _OF_POLICY & set(waiting)}
     policy = as_policy(waiting.pop("policy", "kslack"), **of_policy)
-    return query.lateness(policy, **waiting).parallel(**spec["parallel"])
+    return query.lateness(policy, **waiting).parallel(**parallel_arguments(spec["parallel"]))
 
 
 def _windowed(asked: Mapping[str, Any], stream: Stream) -> Windowed:

@@ -20,6 +20,7 @@ Spec = dict[str, dict[str, Any]]
 """Settings by section and name; every section is there."""
 _OF_WINDOWS = {name for kind, names in WINDOW_KINDS.items() for name in (kind, *names)}
 _OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
+_OF_ELASTIC = {option.name for option in OPTIONS if option.of_elastic}
 
 
 def load_spec(path: Path | None, given: Mapping[str, Mapping[str, Any]]) -> Spec:
@@ -33,6 +34,8 @@ def load_spec(path: Path | None, given: Mapping[str, Mapping[str, Any]]) -> Spec
             spec[section].clear()
         if section == "lateness" and "policy" in chosen:
             spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_POLICY}
+        if section == "parallel" and chosen.get("elastic") is False:
+            spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_ELASTIC}
         if section == "query" and set(chosen) & set(WINDOW_KINDS):
             spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_WINDOWS}
         spec[section].update(chosen)

@@ -31,6 +31,15 @@ class Snapshot:
     rho_windows: float
     pane_degree: int
     window_degree: int
+    pane_lag_us: float = 0.0
+    """How far the stage is behind: how long the work that waits has waited, or would take. Only damping looks at it."""
+    window_lag_us: float = 0.0
+    pane_load: float | None = None
+    """Work that came over work that could be done, of all pane workers alike; ``rho_panes`` weighs each by its share.
+
+    The splitting holds ``rho_panes`` at the set-point, with more workers than are needed, too; this falls then.
+    ``None``: not known, ``rho_panes`` stands for it.
+    """
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class ElasticDecision:
     window_degree: int
     fired: tuple[Fired, ...] = ()
     """The rules that had a say."""
+    held: tuple[str, ...] = ()
+    """What the damping did not follow, and why (:mod:`skypane.control.damping`)."""
 
 
 class ElasticController(Protocol):
@@ -114,6 +125,13 @@ class Fuzzy:
     name: ClassVar[str] = "fuzzy"
 
     max_workers: int = MOST_WORKERS
+    by_load: bool = False
+    """Look at ``pane_load``, where it is known, instead of ``rho_panes``.
+
+    By the rules the pane stage grows as long as panes are split much and windows are fine, since more workers split
+    less. Where they do not, because one worker cannot take a whole pane in time, it grows without end; the load falls
+    then, and ends it.
+    """
 
     def __post_init__(self) -> None:
         if self.max_workers < 2:
@@ -126,7 +144,8 @@ class Fuzzy:
             MULTIPLIERS,
             _rules(_TABLE),
         )
-        said = base.conclude({"panes": seen.rho_panes, "splitting": seen.shards_per_pane, "windows": seen.rho_windows})
+        panes_seen = seen.pane_load if self.by_load and seen.pane_load is not None else seen.rho_panes
+        said = base.conclude({"panes": panes_seen, "splitting": seen.shards_per_pane, "windows": seen.rho_windows})
         panes = multiplied(seen.pane_degree, said.outputs.get("pane workers", 1.0))
         windows = multiplied(seen.window_degree, said.outputs.get("window workers", 1.0))
         return ElasticDecision(*capped(panes, windows, self.max_workers), said.fired)
@@ -165,9 +184,10 @@ class Ds2:
 
     def decide(self, seen: Snapshot) -> ElasticDecision:
         """In one go, for each stage by itself: utilization times degree is the work that comes, in workers."""
+        pane_load = seen.rho_panes if seen.pane_load is None else seen.pane_load
         panes, windows = (
             max(1, math.ceil(degree * rho / self.set_point - 1e-9))
-            for degree, rho in ((seen.pane_degree, seen.rho_panes), (seen.window_degree, seen.rho_windows))
+            for degree, rho in ((seen.pane_degree, pane_load), (seen.window_degree, seen.rho_windows))
         )
         return ElasticDecision(*capped(panes, windows, self.max_workers))
 

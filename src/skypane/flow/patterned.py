@@ -10,6 +10,8 @@ from skypane.flow.windows.slide.choice import slide_apart
 from skypane.model.errors import OptionError
 from skypane.patterns.base import Pattern, Work
 from skypane.patterns.extent import Extent
+from skypane.patterns.lowered import Lowered
+from skypane.patterns.planner import Planner
 
 
 def work_of(definition: Definition) -> Work:
@@ -22,6 +24,13 @@ def work_of(definition: Definition) -> Work:
         processing_of(definition).divides_windows,
         "records" if window.counted else "us",
     )
+
+
+def planner_of(definition: Definition, base: Lowered, slots: int, *, embedded: bool) -> Planner:
+    """Who plans the steps of a query for which nobody has said how."""
+    processing = processing_of(definition)
+    threaded = definition.query.dominance is not None
+    return Planner(work_of(definition), base, slots, embedded, processing.cuts_windows, threaded)
 
 
 def fitted(definition: Definition, tree: Pattern) -> Definition:

@@ -152,8 +152,12 @@ class WindowReport(Generic[R, S]):
     """Rows of state and partials that the tasks took in to answer windows."""
     rows_owned: int = 0
     """The same, each row once: tasks that share the windows of a key both read the panes between them."""
+    joiners: int = 1
+    """How many tasks shared the join of a key, where the most did."""
     busy_us: tuple[int, ...] = ()
     """How long each task worked."""
+    visits: int = 1
+    """How many windows look at a row."""
     in_driver: bool = True
     """Whether it ran where the step is decided: a job of its own costs more than little work."""
     took_us: int = 0
@@ -184,7 +188,9 @@ class WindowReport(Generic[R, S]):
             last_windows=tuple(sorted(rows_by_end.items())[-LAST_WINDOWS:]),
             rows_read=sum(p.rows_read for p in parts),
             rows_owned=sum(p.rows_owned for p in parts),
+            joiners=max((p.joiners for p in parts), default=1),
             busy_us=_chained(p.busy_us for p in parts),
+            visits=max((p.visits for p in parts), default=1),
             in_driver=all(p.in_driver for p in parts),
             took_us=max((p.took_us for p in parts), default=0),
         )

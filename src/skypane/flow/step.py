@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.flow.latency import Latencies, PaneClock
+from skypane.flow.measured import measured, not_busy_us
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.decision import Decision, decide, decide_ending
 from skypane.flow.panes.held import in_doubt
@@ -25,10 +26,13 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
 from skypane.model.ledger import Ledger
 from skypane.model.panes import PaneRange, range_of
+from skypane.patterns.costs import Learned
 from skypane.patterns.lowered import Lowered
-from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState
+from skypane.patterns.planner import Planner
+from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState, shards_by_pane
 from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
+from skypane.scheduling.elastic_state import ElasticState, StepLoad
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.tables.rows import rows_by_group
 
@@ -44,6 +48,8 @@ class Flow:
     """Who routes records to the tasks of the pane stage; ``None`` if partials are made where the records are."""
     plan: Lowered | None = None
     """What a tree of patterns says about all this, if there is one; it goes before the two."""
+    planner: Planner | None = None
+    """Who plans each step from what the ones before took, where nobody has said how."""
 
     @classmethod
     def of(
@@ -53,13 +59,22 @@ class Flow:
         degrees: DegreePolicy | None = None,
         splitting: str | StrategyFactory | None = None,
         plan: Lowered | None = None,
+        planner: Planner | None = None,
     ) -> Flow:
         """With everything that the windows decide about waiting filled in."""
         punctuator = punctuator.for_panes(definition.window)
         definition = replace(definition, most_slack_us=punctuator.policy.most_slack_us(definition.window))
         if plan is not None:
             degrees, splitting = FixedDegrees(plan.degrees), plan.splitting
-        return cls(definition, punctuator, degrees or FixedDegrees(), splitting, plan)
+        return cls(definition, punctuator, degrees or FixedDegrees(), splitting, plan, planner)
+
+    def plan_after(self, before: StepState[S]) -> Lowered | None:
+        """How the tasks of the next step share the work, if anybody says so."""
+        return self.plan if self.planner is None else self.planner.plan(before.learned)
+
+    def learned(self, before: Learned | None, panes: PaneReport[R], windows: WindowReport[R, S]) -> Learned | None:
+        """What is known after a step, if steps are planned."""
+        return None if self.planner is None else (before or Learned()).after(measured(panes, windows))
 
     def start(self) -> StepState[S]:
         """Before the first record."""
@@ -88,6 +103,10 @@ class StepState(Generic[S]):
     """How many tasks the stages of the last step were to have."""
     routing: RoutingState | None = None
     """What the next batch's plan is made from, if records are routed."""
+    learned: Learned | None = None
+    """What the next steps are planned from, if they are."""
+    elastic: ElasticState | None = None
+    """What the next degrees are chosen from, if they follow the load."""
     told: int = 0
     """Where windows are counted in records: how many were accepted when those of open windows were last told."""
 
@@ -141,6 +160,20 @@ class Stages(Protocol[R, S]):
 
 
 @dataclass(frozen=True)
+class Capacity:
+    """What an engine can do now; changes later plans and degrees only."""
+
+    slots: int = 1
+    """Tasks that it runs at a time."""
+    ready: int | None = None
+    """Slots that are there and warm; ``None`` if there will be as many as there are tasks."""
+    backlog_us: float | None = None
+    """How long what waits at the source would take; ``None`` if the source does not tell."""
+    first: bool = False
+    """Whether this is the first step since the engine was started."""
+
+
+@dataclass(frozen=True)
 class Stepped(Generic[R, S]):
     """A step that was computed: the next state, and everything to publish or tell."""
 
@@ -156,9 +189,13 @@ class Stepped(Generic[R, S]):
     """Utilization of the pane stage as the papers define it, where records are routed."""
 
 
-def step(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, slots: int = 1) -> Stepped[R, S]:
+def step(
+    flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, capacity: Capacity | None = None
+) -> Stepped[R, S]:
     """One batch of the source, cut at ``now_us``."""
-    degrees = flow.degrees.choose(before.degrees)
+    capacity = capacity or Capacity()
+    slots = capacity.slots
+    degrees = flow.degrees.choose(before.degrees, before.elastic)
     planner = None if flow.splitting is None else BatchPlanner(flow.splitting, degrees.panes or slots)
     plan = None if planner is None else planner.plan(before.routing)
     held = stages.held(before.kept)
@@ -166,6 +203,9 @@ def step(flow: Flow, before: StepState[S], stages: Stages[R, S], now_us: int, sl
     decision = decide(flow.definition, flow.punctuator, before.progress, panes, suspects, held, before.judged, now_us)
     # Whoever routes says below what it has learned; what was learned before others took over would be out of date.
     stepped = _move(flow, before, replace(before, degrees=degrees, routing=None), stages, panes, decision, now_us)
+    learned_degrees = flow.degrees.learn(before.elastic, _load(stepped, now_us, capacity, routed=plan is not None))
+    known = flow.learned(before.learned, stepped.panes, stepped.windows)
+    stepped = replace(stepped, state=replace(stepped.state, elastic=learned_degrees, learned=known))
     if planner is None or plan is None:
         return stepped
     outcome = _outcome(flow.definition, stepped, now_us, slots)
@@ -177,7 +217,7 @@ def finish(
     flow: Flow, before: StepState[S], stages: Stages[R, S], ending: Ending, now_us: int, slots: int = 1
 ) -> Stepped[R, S]:
     """A step without a batch, which the clock decided: close and emit what has ended by it."""
-    degrees = flow.degrees.choose(before.degrees)
+    degrees = flow.degrees.choose(before.degrees, before.elastic)
     decision = _ended(flow, before, stages, ending, now_us)
     base = replace(before, degrees=degrees, routing=None)
     stepped = _move(flow, before, base, stages, PaneReport(), decision, now_us, ending)
@@ -261,7 +301,7 @@ def _move_of(
         late=panes.late,
         rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
         ending=ending,
-        plan=flow.plan,
+        plan=flow.plan_after(before),
         filled=range_of([*decision.records_by_pane]),
     )
 
@@ -276,6 +316,31 @@ def _outcome(definition: Definition, stepped: Stepped[R, S], now_us: int, slots:
         pane_stage_us=stepped.panes.took_us,
         elsewhere_us=stepped.windows.took_us,
         slots=slots,
+    )
+
+
+def _load(stepped: Stepped[R, S], now_us: int, capacity: Capacity, *, routed: bool) -> StepLoad:
+    """The batch as those see it who decide degrees."""
+    panes, windows = stepped.panes, stepped.windows
+    busy_us = [task.busy_us for task in panes.tasks]
+    waited_us = not_busy_us(panes.took_us, busy_us, capacity.slots)
+    if not windows.in_driver:
+        waited_us += not_busy_us(windows.took_us, windows.busy_us, capacity.slots)
+    # Tasks that make partials of what they read have a shard of every pane, which says nothing about the load.
+    shards = shards_by_pane(panes.tasks) if routed else {}
+    return StepLoad(
+        cut_us=now_us,
+        t_max_us=stepped.state.progress.t_max_us,
+        pane_work_us=sum(busy_us),
+        window_work_us=sum(windows.busy_us),
+        window_in_driver=windows.in_driver,
+        took_us=panes.took_us + windows.took_us,
+        waited_us=waited_us,
+        panes=len(shards),
+        shards=sum(shards.values()),
+        ready=capacity.ready,
+        backlog_us=capacity.backlog_us,
+        first=capacity.first,
     )
 
 

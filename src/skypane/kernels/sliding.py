@@ -75,11 +75,13 @@ def slide_one(
     died: Indices,
     shape: Shape = EXACT,
     threads: int = 1,
+    own: Mask | None = None,
 ) -> None:
     """Join one large group, in place. Fresh panes are younger than all others; dead rows take no part.
 
     Of rows that no window of this shape has, both panes are only good enough to show that. Every row is looked up by
-    itself, so the look-ups are shared out among ``threads``.
+    itself, so the look-ups are shared out among ``threads``; and with ``own``, only the bounds of those rows are found,
+    while all rows are looked at: others find the rest.
     """
     image, exact = image_of(table, padded_width(table.shape[1]))
     new, live = _rows_where(fresh, died, True), _rows_where(fresh, died, False)
@@ -89,7 +91,7 @@ def slide_one(
     def ask(index: PaneIndex, asking: Indices) -> None:
         _share(
             threads,
-            asking,
+            asking if own is None else asking[own[asking]],
             lambda rows: _look_up(index, image, table, exact, panes, rows, critical, died, shape, False),
         )
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from skypane.flow import step as path
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Bounds, Shared, SharedJoin
 from skypane.flow.late.past import Past, forget_panes, forget_revisions, in_range
 from skypane.flow.latency import Latencies
 from skypane.flow.panes.admission import Frontier
@@ -34,6 +35,7 @@ from skypane.patterns.base import Pattern
 from skypane.patterns.lowered import Lowered
 from skypane.scheduling.batch_plan import BatchPlan, TaskLoad
 from skypane.scheduling.degrees import Degrees, FixedDegrees
+from skypane.scheduling.ownership import JoinSharing, Ownership
 from skypane.scheduling.partitioning import (
     Cutting,
     Partitioning,
@@ -61,6 +63,8 @@ class StepOutput:
     """How many window-stage tasks read a row, on average."""
     failed: list[pa.Table] = field(default_factory=list)
     """Windows on which a function of the user's failed, where they are set aside."""
+    joiners: int = 1
+    """How many tasks shared the join of a key, where the most did."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class Engine:
     sources: SourcePartitions | None = None
     partitioning: Partitioning = "batch"
     """How the windows of a key are dealt out where there are more tasks than keys."""
+    ownership: Ownership = "rr"
+    """How the joins of its rows are, where windows are not."""
     pattern: Pattern | None = None
     """Who does which work; it goes before every degree that is given."""
 
@@ -108,7 +114,7 @@ class Engine:
         return _output(path.finish(flow, state, self._stages(flow, delivery), ending, now_us))
 
     def _stages(self, flow: Flow, delivery: Delivery | None, tasks: Sequence[pa.Table] = ()) -> _Stages:
-        return _Stages(flow.definition, self.partitioning, delivery, tasks)
+        return _Stages(flow.definition, self.partitioning, self.ownership, delivery, tasks)
 
     def _flow(self, degree: int) -> Flow:
         degrees = FixedDegrees(Degrees(windows=degree))
@@ -128,6 +134,7 @@ class _Stages:
 
     definition: Definition
     partitioning: Partitioning
+    ownership: Ownership
     delivery: Delivery | None = None
     tasks: Sequence[pa.Table] = ()
 
@@ -163,7 +170,8 @@ class _Stages:
         rows = present([*held.to_answer, *fresh])
         plan = move.plan or Lowered(key_tasks=move.degree, partitioning=self.partitioning)
         cutting = self._cutting(move, rows, late, plan.partitioning)
-        shares = window_shares(sizes, plan.key_tasks, "ranges", cutting, plan.window_tasks)
+        joins = self._joins if processing_of(self.definition).shares_joins and plan.window_tasks is None else None
+        shares = window_shares(sizes, plan.key_tasks, "ranges", cutting, joins, plan.window_tasks)
         report = WindowReport.merge(self._tasks(move, shares, rows, lambda share: _inputs(held, fresh, late, share)))
         remembered = self._remembered(held, report.kept, move.after_us)
         return replace(report, kept=replace(remembered, held=present([move.held])))
@@ -177,6 +185,11 @@ class _Stages:
             return None
         span = self.definition.window.span(move.before.punctuation_us, move.after_us)
         return processing_of(self.definition).cutting(span, filled, partitioning, late=late is not None)
+
+    @property
+    def _joins(self) -> JoinSharing:
+        """However few rows there are: nothing is gained here, but the same is done."""
+        return JoinSharing(self.ownership)
 
     def _tasks(
         self,
@@ -193,8 +206,10 @@ class _Stages:
         reports = []
         for share in shares:
             inputs = replace(inputs_of(share), ending=move.ending)
-            report = processing_of(self.definition).run(move.before, move.after_us, inputs)
-            reports.append(replace(report, rows_read=inputs.rows_read, rows_owned=inputs.rows_owned))
+            joining = ALONE if share.joiners < 2 else Shared(share.joiners, self._joins, _joined)
+            report = processing_of(self.definition).run(move.before, move.after_us, inputs, joining)
+            report = replace(report, rows_read=inputs.rows_read, rows_owned=inputs.rows_owned, joiners=share.joiners)
+            reports.append(report)
             if handing is not None:
                 handing.finished(share, report.answers)
         return reports
@@ -205,6 +220,10 @@ class _Stages:
         sealed = forget_panes(self.definition, None if sealed is None else sorted_by_group(sealed), after_us)
         log = forget_revisions(self.definition, None if log is None else sorted_by_group(log), after_us)
         return replace(new, sealed=present([sealed]), revisions=present([log]))
+
+
+def _joined(join: SharedJoin, tasks: int) -> list[Bounds]:
+    return [join.bounds_of(task) for task in range(tasks)]
 
 
 def _inputs(held: Kept[pa.Table], fresh: Sequence[pa.Table], late: pa.Table | None, share: WindowShare) -> WindowInputs:
@@ -234,4 +253,5 @@ def _output(stepped: Stepped[pa.Table, pa.Table]) -> tuple[EngineState, StepOutp
         stepped.latencies,
         windows.replication,
         list(windows.failed),
+        windows.joiners,
     )

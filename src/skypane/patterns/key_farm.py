@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from skypane.patterns.base import Work
 from skypane.patterns.farms import Farm
-from skypane.patterns.lowered import Lowered
+from skypane.patterns.lowered import ALL_ROWS, Lowered
 from skypane.patterns.network import Node, Role
 
 
@@ -29,10 +29,10 @@ class KeyFarm(Farm):
         self.replica.check(work)
 
     def lowered(self) -> Lowered:
-        """Ranges of key groups, each with the tasks of a replica; a window stage of its own."""
-        one = self.replica.lowered()
+        """Ranges of key groups, each with the tasks of a replica; fused, plain replicas answer in the driver."""
+        one, fused = self.replica.lowered(), self.inner is None and self.level >= 1
         pane_tasks = None if one.pane_tasks is None else one.pane_tasks * self.degree
-        return replace(one, pane_tasks=pane_tasks, key_tasks=self.degree, inline_rows=0)
+        return replace(one, pane_tasks=pane_tasks, key_tasks=self.degree, inline_rows=ALL_ROWS if fused else 0)
 
     def sentence(self, work: Work) -> str:
         """In words."""

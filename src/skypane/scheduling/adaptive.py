@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skypane.scheduling.base_threshold import BaseThreshold
@@ -61,11 +61,11 @@ class Adaptive(PaneStrategy):
     def on_close(self, pane: int, shards: Mapping[int, int]) -> None:
         """Remember how large its shards were."""
         self._owners.pop(pane, None)
-        self._observe(shards)
+        self._observe([*shards.values(), *self.handed_in(pane)])
         self._base_records = self._base.records
 
-    def _observe(self, shards: Mapping[int, int]) -> None:
-        self._base.observe(shards.values())
+    def _observe(self, sizes: Sequence[int]) -> None:
+        self._base.observe(sizes)
 
     def describe(self) -> dict[str, float]:
         """The threshold."""
@@ -76,6 +76,15 @@ class Adaptive(PaneStrategy):
         del before
         self._owners = {pane: owner % self.degree for pane, owner in self._owners.items()}
         self._last_chosen = min(self._last_chosen, self.degree - 1)
+
+    def on_leave(self, before: int, numbers: Mapping[int, int], lengths: Sequence[int]) -> None:
+        """Panes whose active shard left go to the least loaded worker; without a shard of it, it opens an empty one."""
+        del before
+        self._last_chosen = numbers.get(self._last_chosen, -1)
+        waiting = list(lengths)
+        for pane, owner in self._owners.items():
+            self._owners[pane] = now = numbers[owner] if owner in numbers else self._least_loaded(waiting)
+            self._shards[pane].setdefault(now, 0)
 
     def memory(self) -> dict[str, Any]:
         """The owners of the active shards and the shards seen."""

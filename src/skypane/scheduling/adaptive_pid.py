@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skypane.control.relay import Relay
@@ -45,8 +45,8 @@ class AdaptivePid(Adaptive):
         self._alpha *= math.exp(self._controller.adjust(measurement, blocked))
         self._alpha = max(low, min(high, self._alpha))
 
-    def _observe(self, shards: Mapping[int, int]) -> None:
-        self._base.observe([sum(shards.values())])
+    def _observe(self, sizes: Sequence[int]) -> None:
+        self._base.observe([sum(sizes)])
 
     def _range(self) -> tuple[float, float]:
         """Beyond these alphas nothing changes, so going there would only delay the way back (windup of alpha itself).

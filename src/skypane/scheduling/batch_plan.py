@@ -76,12 +76,18 @@ class BatchOutcome:
     """How many tasks can run at a time."""
 
 
-def splitting_factor(tasks: Sequence[TaskLoad]) -> float | None:
-    """Mean shards per pane of one batch."""
+def shards_by_pane(tasks: Sequence[TaskLoad]) -> dict[int, int]:
+    """How many tasks got records of each pane."""
     shards: dict[int, int] = {}
     for task in tasks:
         for pane, records in task.records_by_pane.items():
             shards[pane] = shards.get(pane, 0) + (records > 0)
+    return shards
+
+
+def splitting_factor(tasks: Sequence[TaskLoad]) -> float | None:
+    """Mean shards per pane of one batch."""
+    shards = shards_by_pane(tasks)
     return sum(shards.values()) / len(shards) if shards else None
 
 

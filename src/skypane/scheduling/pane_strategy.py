@@ -6,7 +6,8 @@ The engine calls, in any interleaving of panes:
 * ``punctuate`` once for every pane, in order, also for panes without records: it closes the pane and counts its shards,
   so that the window stage knows when the pane is complete;
 * ``feedback`` at the end of every sampling period. What is measured changes later decisions only;
-* ``resize`` when there are more workers, or fewer. What was learned stays.
+* ``resize`` when there are more workers, or fewer. What was learned stays;
+* ``leave`` instead, where workers have a say in who goes: they hand in the shards that they have, as they are.
 
 A **shard** is what one worker gets of one pane. A streaming engine calls ``route`` for single arrivals; a micro-batch
 engine calls it with the records it expects of each pane, and turns the allocations into shares. Strategies are
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from skypane.model.errors import OptionError
@@ -78,6 +79,7 @@ class PaneStrategy(ABC):
         check_degree(degree)
         self.degree = degree
         self._shards: dict[int, dict[int, int]] = {}
+        self._handed_in: dict[int, list[int]] = {}
         self._closed_before: int | None = None
 
     @abstractmethod
@@ -96,6 +98,15 @@ class PaneStrategy(ABC):
 
         Shards of workers that are gone belong to worker ``worker % self.degree`` now.
         """
+
+    def on_leave(self, before: int, numbers: Mapping[int, int], lengths: Sequence[int]) -> None:
+        """Adapt what is remembered: of ``before`` workers those in ``numbers`` stay, and have these new numbers.
+
+        ``lengths`` is what waits at those that stay. By default as after a resize: what a worker that left was filling
+        goes to any other.
+        """
+        del numbers, lengths
+        self.on_resize(before)
 
     def memory(self) -> Mapping[str, Any]:
         """What it remembers beside the shards, in a form that survives JSON."""
@@ -127,6 +138,7 @@ class PaneStrategy(ABC):
         self._closed_before = pane + 1
         shards = self._shards.pop(pane, None) or {pane % self.degree: 0}
         self.on_close(pane, shards)
+        self._handed_in.pop(pane, None)
         return ClosedPane(pane, shards)
 
     def punctuate_before(self, first_open_pane: int) -> None:
@@ -150,6 +162,31 @@ class PaneStrategy(ABC):
                 handed_over[worker % degree] = handed_over.get(worker % degree, 0) + records
             self._shards[pane] = handed_over
         self.on_resize(before)
+
+    def leave(self, workers: Collection[int], queues: Queues) -> dict[int, dict[int, int]]:
+        """Go on without these workers. They hand in their open shards, which are returned by pane and worker.
+
+        Those that stay keep theirs, and are numbered anew in their order. A pane counts a shard that was handed in for
+        itself: should its worker come back, it begins another one.
+        """
+        stay = [worker for worker in range(self.degree) if worker not in workers]
+        if not stay:
+            raise OptionError("a pane stage needs a worker: not all can leave.")
+        numbers, lengths = {old: new for new, old in enumerate(stay)}, queues.lengths()
+        before, self.degree = self.degree, len(stay)
+        handed_in: dict[int, dict[int, int]] = {}
+        for pane, shards in self._shards.items():
+            left = {worker: records for worker, records in shards.items() if worker not in numbers}
+            if left:
+                handed_in[pane] = left
+                self._handed_in.setdefault(pane, []).extend(left.values())
+            self._shards[pane] = {numbers[worker]: n for worker, n in shards.items() if worker in numbers}
+        self.on_leave(before, numbers, [lengths[worker] for worker in stay])
+        return handed_in
+
+    def handed_in(self, pane: int) -> Sequence[int]:
+        """Records of the shards of an open pane that workers handed in when they left."""
+        return self._handed_in.get(pane, ())
 
     @property
     def open_shards(self) -> Mapping[int, Mapping[int, int]]:
@@ -181,7 +218,8 @@ class PaneStrategy(ABC):
         """The whole state, in a form that survives JSON."""
         shards = [[pane, sorted(shards.items())] for pane, shards in sorted(self._shards.items())]
         frame = {"name": self.name, "degree": self.degree, "shards": shards, "closed_before": self._closed_before}
-        return {**self.memory(), **frame}
+        handed_in = {"handed_in": sorted(self._handed_in.items())} if self._handed_in else {}
+        return {**self.memory(), **frame, **handed_in}
 
     def understands(self, body: Mapping[str, Any]) -> bool:
         """Whether this is the state of a strategy of the same name."""
@@ -193,6 +231,7 @@ class PaneStrategy(ABC):
             raise OptionError(f"state of the pane strategy {body['name']} does not fit {self.name}.")
         degree, self.degree = self.degree, body["degree"]
         self._shards = {pane: dict(shards) for pane, shards in body["shards"]}
+        self._handed_in = {pane: list(records) for pane, records in body.get("handed_in", ())}
         self._closed_before = body["closed_before"]
         self.recall(body)
         self.resize(degree)

@@ -23,6 +23,7 @@ from skypane.model.columns import PANE
 from skypane.model.errors import OptionError
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.model.panes import PaneRange, Panes, Span
+from skypane.scheduling.ownership import JoinSharing
 from skypane.scheduling.ranges import ALL_GROUPS, GroupRange, WindowScheduling, most_tasks, task_ranges
 from skypane.tables.ranges import ranges
 
@@ -125,6 +126,8 @@ class WindowShare:
     groups: GroupRange
     cut: WindowCut | None = None
     task: int = 0
+    joiners: int = 1
+    """How many tasks share the joins of rows that its answers take."""
 
     @property
     def first_of_groups(self) -> bool:
@@ -213,21 +216,26 @@ def window_shares(
     degree: int,
     scheduling: WindowScheduling,
     cutting: Cutting | None,
+    joins: JoinSharing | None = None,
     ways: int | None = None,
 ) -> list[WindowShare]:
     """The tasks of the window stage: ranges of key groups; windows of those with far too many rows for one task.
 
-    ``degree`` is how many tasks there are, or with ``ways``, by how many each range is shared, how many ranges.
+    Where windows cannot be cut, others may be asked to do a share of the joins. ``degree`` is how many tasks there are,
+    or with ``ways``, by how many each range is shared, how many ranges.
     """
     whole = task_ranges(rows_by_group, degree, scheduling)
-    if cutting is None or scheduling == "round_robin":
+    if (cutting is None and joins is None) or scheduling == "round_robin":
         return [WindowShare(groups) for groups in whole]
     most, total = most_tasks(degree, scheduling), sum(rows_by_group.values())
     shares: list[WindowShare] = []
     for groups in whole:
         rows = sum(count for group, count in rows_by_group.items() if groups.first <= group < groups.end)
-        pays = rows * cutting.visits > cutting.least_rows
-        cut = cutting.cut(ways or rows * most // total) if pays else None
+        worth = ways or rows * most // max(1, total)
+        if cutting is None:
+            shares.append(WindowShare(groups, joiners=max(1, worth) if joins is not None and joins.pays(rows) else 1))
+            continue
+        cut = cutting.cut(worth) if rows * cutting.visits > cutting.least_rows else None
         shares += [WindowShare(groups)] if cut is None else [WindowShare(groups, cut, task) for task in cut.tasks]
     return shares
 

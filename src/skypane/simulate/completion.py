@@ -10,6 +10,7 @@ class WindowCompletion:
 
     A pane says how many shards it has when it is closed, and each shard counts once when it is taken into the window's
     result; a merge makes one of two. A window is complete when all its panes are closed and nothing is outstanding.
+    Shards of workers that left come before their pane is closed: what is outstanding may be below 0 until then.
     """
 
     def __init__(self, panes_per_window: int) -> None:
@@ -25,15 +26,18 @@ class WindowCompletion:
 
     def merged(self, window: int) -> None:
         """Two of the window's partials became one."""
-        self._outstanding[window] -= 1
+        self._take(window)
 
     def updated(self, window: int) -> bool:
         """One partial is in the window's result; whether that makes it complete. Says so exactly once."""
-        self._outstanding[window] -= 1
-        if self._outstanding[window] or self._missing_panes[window]:
+        self._take(window)
+        if self._outstanding[window] or self._missing_panes.get(window, self._panes_per_window):
             return False
         del self._outstanding[window], self._missing_panes[window]
         return True
+
+    def _take(self, window: int) -> None:
+        self._outstanding[window] = self._outstanding.get(window, 0) - 1
 
     @property
     def open_windows(self) -> int:

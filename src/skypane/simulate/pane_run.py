@@ -12,7 +12,7 @@ from skypane.scheduling.pane_strategy import PaneStrategy
 from skypane.scheduling.utilization import utilization
 from skypane.simulate.arrivals import ArrivalTable
 from skypane.simulate.cost_model import CostModel
-from skypane.simulate.virtual_pane_stage import VirtualPaneStage
+from skypane.simulate.virtual_pane_stage import FinishedPane, Shard, VirtualPaneStage
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,22 @@ class PaneRecord(NamedTuple):
     """One pane, from its first record to the window stage."""
 
     pane: int
-    records: int
-    shards: dict[int, int]
+    shards: list[Shard]
     first_us: float
     computed_us: float
     closed_us: float
-    ready_us: dict[int, float]
     selected: float
     """Rows of all its shards' partials: what the window stage gets."""
 
     @property
+    def records(self) -> int:
+        """Of all shards."""
+        return sum(shard.records for shard in self.shards)
+
+    @property
     def complete_us(self) -> float:
         """When the last shard is ready."""
-        return max(self.ready_us.values())
+        return max(shard.ready_us for shard in self.shards)
 
 
 class Sample(NamedTuple):
@@ -139,7 +142,7 @@ def run_panes(
     first_us: dict[int, float] = {}
     busy_us = np.zeros(strategy.degree)
     next_pane, sample_us = int(table.panes[0]), period_us
-    for now_us, arrivals, closed_before in _slices(table):
+    for now_us, arrivals, closed_before in slices(table):
         for pane, records in arrivals:
             if pane not in names:
                 names[pane] = distributions.of(pane, table.pane_us)
@@ -147,7 +150,9 @@ def run_panes(
             stage.arrive(now_us, pane, records)
         while next_pane < closed_before:
             name = names.pop(next_pane, "independent")
-            _close(run, stage, cost, name, now_us, next_pane, first_us.pop(next_pane, now_us))
+            finished = stage.punctuate(now_us, next_pane)
+            first = first_us.pop(next_pane, now_us)
+            run.panes.append(pane_record(finished, cost, name, now_us, next_pane, first))
             next_pane += 1
         if now_us >= sample_us:
             measurement = stage.sample(now_us)
@@ -161,7 +166,7 @@ def run_panes(
     return run
 
 
-def _slices(table: ArrivalTable) -> Iterator[tuple[float, Iterable[tuple[int, int]], int]]:
+def slices(table: ArrivalTable) -> Iterator[tuple[float, Iterable[tuple[int, int]], int]]:
     """When each slice of the stream ends, its records by pane, and before which pane all are closed then."""
     borders = np.searchsorted(table.slices, np.arange(len(table.punctuation_us) + 1)).tolist()
     panes, counts = table.panes.tolist(), table.counts.tolist()
@@ -172,10 +177,10 @@ def _slices(table: ArrivalTable) -> Iterator[tuple[float, Iterable[tuple[int, in
         yield float((index + 1) * table.slice_us), zip(panes[own], counts[own], strict=True), closed_before
 
 
-def _close(
-    run: PaneRun, stage: VirtualPaneStage, cost: CostModel, name: str, now_us: float, pane: int, first_us: float
-) -> None:
-    closed, ready_us, computed_us = stage.punctuate(now_us, pane)
-    selected = sum(cost.rows(name, records) for records in closed.shards.values())
-    records = sum(closed.shards.values())
-    run.panes.append(PaneRecord(pane, records, dict(closed.shards), first_us, computed_us, now_us, ready_us, selected))
+def pane_record(
+    finished: FinishedPane, cost: CostModel, name: str, now_us: float, pane: int, first_us: float
+) -> PaneRecord:
+    """What is remembered of a pane that was closed."""
+    shards = finished.all_shards()
+    selected = sum(cost.rows(name, shard.records) for shard in shards)
+    return PaneRecord(pane, shards, first_us, finished.computed_us, now_us, selected)

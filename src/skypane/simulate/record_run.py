@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,9 @@ from skypane.model.panes import Panes
 from skypane.scheduling.pane_strategy import PaneStrategy
 from skypane.simulate.partials import QueryAlgebra
 from skypane.simulate.strategies.window_strategy import WindowStrategy
-from skypane.simulate.virtual_pane_stage import VirtualPaneStage
-from skypane.simulate.virtual_window_stage import PaneClosed, ShardReady, VirtualWindowStage
+from skypane.simulate.two_stages import TwoStages
+from skypane.simulate.virtual_pane_stage import Shard, VirtualPaneStage
+from skypane.simulate.virtual_window_stage import VirtualWindowStage
 
 
 class Batch(NamedTuple):
@@ -26,12 +27,36 @@ class Batch(NamedTuple):
     panes: Int64Array
 
 
+class Resize(NamedTuple):
+    """So many workers of both stages from a time on."""
+
+    at_us: float
+    pane_degree: int
+    window_degree: int
+
+
 class Answer(NamedTuple):
     """One window's answer as it was delivered."""
 
     window: int
     rows: pa.Table
     delivered_us: float
+
+
+@dataclass
+class _Shards:
+    """The rows that each worker has of each open pane."""
+
+    algebra: QueryAlgebra
+    empty: pa.Table
+    rows: dict[tuple[int, int], list[pa.Table]] = field(default_factory=dict)
+
+    def partial_of(self, pane: int, shard: Shard) -> pa.Table:
+        """Of a shard that is handed over; should its worker come back, it begins with nothing."""
+        held = self.rows.pop((pane, shard.worker), [self.empty])
+        partial = pa.concat_tables(held)
+        assert partial.num_rows == shard.records, "a shard has other records than were counted"
+        return self.algebra.shard(partial)
 
 
 def run_records(
@@ -43,58 +68,59 @@ def run_records(
     *,
     record_us: float = 50.0,
     period_us: float = 100_000.0,
+    schedule: Sequence[Resize] = (),
 ) -> list[Answer]:
-    """Every window that holds a record, in the order of delivery; panes close when the last batch has come.
+    """Every window that holds a record, in the order of delivery; a pane closes when its last record has come.
 
     All windows of the first to the last record are delivered, those without records too: empty panes are closed like
-    others. ``record_us`` is what a pane-stage worker takes for a record.
+    others. ``record_us`` is what a pane-stage worker takes for a record; ``schedule``, in order of time, is when
+    workers come and go.
     """
     seen = np.concatenate([batch.panes for batch in batches])
     windows = range(int(window.first_window(seen).min()), int(window.last_window(seen).max()) + 1)
-    stage = VirtualPaneStage(pane_strategy, lambda _pane, _before, added: record_us * added)
-    shards = _arrive(stage, batches, period_us)
     last_pane = window.first_pane(windows.stop - 1) + window.panes_per_window - 1
     panes = range(min(window.first_pane(windows.start), int(seen.min())), last_pane + 1)
-    events = _close(stage, panes, batches[-1].at_us, shards, algebra, batches[0].rows.slice(0, 0))
-    run = VirtualWindowStage(window, window_strategy, algebra, windows.start).run(events)
-    return [Answer(d.window, algebra.answer(d.result), d.delivered_us) for d in run.deliveries]
+    shards = _Shards(algebra, batches[0].rows.slice(0, 0))
+    stages = TwoStages(
+        VirtualPaneStage(pane_strategy, lambda _pane, _before, added: record_us * added),
+        VirtualWindowStage(window, window_strategy, algebra, windows.start),
+        shards.partial_of,
+    )
+    _deliver(stages, shards, batches, panes, _ticks(batches, period_us, schedule))
+    assert not shards.rows, "a record is in no closed pane"
+    return [Answer(d.window, algebra.answer(d.result), d.delivered_us) for d in stages.drain().deliveries]
 
 
-def _arrive(
-    stage: VirtualPaneStage, batches: Sequence[Batch], period_us: float
-) -> dict[tuple[int, int], list[pa.Table]]:
-    """The rows that each worker gets of each pane."""
-    shards: dict[tuple[int, int], list[pa.Table]] = {}
-    sample_us = period_us
-    for batch in batches:
-        while batch.at_us >= sample_us:
-            stage.sample(sample_us)
-            sample_us += period_us
+def _ticks(batches: Sequence[Batch], period_us: float, schedule: Sequence[Resize]) -> list[tuple[float, Resize | None]]:
+    """What happens beside the batches, in order of time: a sample (``None``), or workers come and go."""
+    samples = range(1, int(batches[-1].at_us // period_us) + 1)
+    ticks: list[tuple[float, Resize | None]] = [(number * period_us, None) for number in samples]
+    return sorted([*ticks, *((change.at_us, change) for change in schedule)], key=lambda tick: tick[0], reverse=True)
+
+
+def _deliver(
+    stages: TwoStages[pa.Table],
+    shards: _Shards,
+    batches: Sequence[Batch],
+    panes: range,
+    ticks: list[tuple[float, Resize | None]],
+) -> None:
+    """Bring all batches to the stages, and close each pane after the last batch that has records of it."""
+    oldest_left = np.minimum.accumulate([int(batch.panes.min()) for batch in batches][::-1])[::-1]
+    open_from = panes.start
+    for batch, still_to_come in zip(batches, [*oldest_left[1:].tolist(), panes.stop], strict=True):
+        while ticks and ticks[-1][0] <= batch.at_us:
+            at_us, change = ticks.pop()
+            if change is None:
+                stages.panes.sample(at_us)
+            else:
+                stages.resize(*change)
         for pane in np.unique(batch.panes):
             rows = batch.rows.filter(pa.array(batch.panes == pane))
             start = 0
-            for worker, count in stage.arrive(batch.at_us, int(pane), rows.num_rows):
-                shards.setdefault((int(pane), worker), []).append(rows.slice(start, count))
+            for worker, count in stages.arrive(batch.at_us, int(pane), rows.num_rows):
+                shards.rows.setdefault((int(pane), worker), []).append(rows.slice(start, count))
                 start += count
-    return shards
-
-
-def _close(
-    stage: VirtualPaneStage,
-    panes: range,
-    at_us: float,
-    shards: dict[tuple[int, int], list[pa.Table]],
-    algebra: QueryAlgebra,
-    empty: pa.Table,
-) -> list[PaneClosed | ShardReady[pa.Table]]:
-    """Close all panes; what the window stage gets of them, in the order of time."""
-    events: list[PaneClosed | ShardReady[pa.Table]] = []
-    for pane in panes:
-        finished = stage.punctuate(at_us, pane)
-        events.append(PaneClosed(at_us, pane, len(finished.closed.shards)))
-        for worker, ready_us in finished.ready_us.items():
-            held = shards.pop((pane, worker), [empty])
-            events.append(ShardReady(ready_us, pane, algebra.shard(pa.concat_tables(held))))
-    assert not shards, "a record is in no closed pane"
-    events.sort(key=attrgetter("at_us"))
-    return events
+        while open_from < still_to_come:
+            stages.close(batch.at_us, open_from)
+            open_from += 1

@@ -11,8 +11,8 @@ from skypane.model.windows import WindowSpec
 from skypane.scheduling.splitting_controller import ControlOptions
 from skypane.simulate.arrivals import ArrivalTable, tabulate
 from skypane.simulate.cost_model import CostModel, paper_machine
+from skypane.simulate.elastic_run import Elastic, ElasticRun, run_elastic
 from skypane.simulate.pane_run import Distributions, PaneRun, run_panes
-from skypane.simulate.strategies.degree_control import DegreeControl
 from skypane.simulate.strategies.pane_strategies import pane_strategy
 from skypane.simulate.strategies.window_strategies import window_strategy
 from skypane.simulate.window_run import WindowFigures, run_windows
@@ -77,11 +77,13 @@ class Scenario:
             warm_up_us=round(self.warm_up_s * 1e6),
         )
 
-    def windows(
-        self, panes: PaneRun, strategy: str, degree: int, control: DegreeControl | None = None
-    ) -> WindowFigures:
-        """The window stage under a strategy, after a pane stage."""
-        return run_windows(panes, self.window, window_strategy(strategy, degree), self.cost, self.points, control)
+    def windows(self, panes: PaneRun, strategy: str, degree: int) -> WindowFigures:
+        """The window stage under a strategy, after a pane stage; degrees are fixed, so it need not be at once."""
+        return run_windows(panes, self.window, window_strategy(strategy, degree), self.cost, self.points)
+
+    def elastic(self, setup: Elastic) -> ElasticRun:
+        """Both stages on one clock, with workers that come and go."""
+        return run_elastic(self.table(), self.window, self.cost, self.points, setup, self.warm_up_s * 1e6)
 
     def bursty(self, dispersion: float) -> Scenario:
         """The same stream with bursts, and with points whose correlation changes, as in paper 1."""

@@ -11,7 +11,6 @@ from skypane.model.windows import WindowSpec
 from skypane.simulate.cost_model import CostModel
 from skypane.simulate.pane_run import Distributions, PaneRun
 from skypane.simulate.partials import CountedAlgebra, CountedPartial
-from skypane.simulate.strategies.degree_control import DegreeControl
 from skypane.simulate.strategies.window_strategy import WindowStrategy
 from skypane.simulate.virtual_window_stage import PaneClosed, ShardReady, VirtualWindowStage, WindowRun
 
@@ -41,7 +40,6 @@ def run_windows(
     strategy: WindowStrategy,
     cost: CostModel,
     distributions: Distributions,
-    control: DegreeControl | None = None,
 ) -> WindowFigures:
     """Send the shards of a pane run through the window stage."""
     algebra = CountedAlgebra(cost)
@@ -49,23 +47,21 @@ def run_windows(
     for pane in panes.panes:
         name = distributions.of(pane.pane, window.pane_us)
         events.append(PaneClosed(pane.closed_us, pane.pane, len(pane.shards)))
-        events += [
-            ShardReady(pane.ready_us[worker], pane.pane, algebra.shard(name, records))
-            for worker, records in pane.shards.items()
-        ]
+        events += [ShardReady(shard.ready_us, pane.pane, algebra.shard(name, shard.records)) for shard in pane.shards]
     events.sort(key=attrgetter("at_us"))  # stable: a closing stays before its shards
     first_pane = panes.panes[0].pane
     first_window = -(-first_pane // window.panes_per_slide)
     degree = strategy.degree
     counted_us = (panes.warm_up_us, panes.end_us)
-    stage = VirtualWindowStage(window, strategy, algebra, first_window, controller=control, counted_us=counted_us)
+    stage = VirtualWindowStage(window, strategy, algebra, first_window, counted_us=counted_us)
     run = stage.run(events)
-    return _figures(panes, window, run, degree, control)
+    return window_figures(panes, window, run, degree * (panes.end_us - panes.warm_up_us))
 
 
-def _figures(
-    panes: PaneRun, window: WindowSpec, run: WindowRun[CountedPartial], degree: int, control: DegreeControl | None
+def window_figures(
+    panes: PaneRun, window: WindowSpec, run: WindowRun[CountedPartial], capacity_us: float
 ) -> WindowFigures:
+    """What the papers report; ``capacity_us`` is the time of all workers after the warm-up, while records came."""
     start_us, end_us = panes.warm_up_us, panes.end_us
     last_pane_closed = {p.pane: p.closed_us for p in panes.panes}
     first_record = {p.pane: p.first_us for p in panes.panes}
@@ -83,8 +79,8 @@ def _figures(
         spent = min(task.finish_us, end_us) - max(task.start_us, start_us)
         if spent > 0:
             busy[task.worker] = busy.get(task.worker, 0.0) + spent
-    capacity_us = control.capacity_us(start_us, end_us) if control else degree * (end_us - start_us)
-    loads = [busy.get(worker, 0.0) for worker in range(degree)]
+    workers = round(capacity_us / (end_us - start_us))
+    loads = [busy.get(worker, 0.0) for worker in range(workers)]
     return WindowFigures(
         sustained=min(1.0, delivered / max(1, due)),
         latency_us=float(np.mean(latencies)) if latencies else float("nan"),

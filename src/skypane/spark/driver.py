@@ -14,9 +14,11 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.flow.step import Flow, ends_anything, finish, step
+from skypane.flow.step import Capacity, Flow, ends_anything, finish, step
 from skypane.lateness.suspects import Ending
 from skypane.model.errors import CheckpointError
+from skypane.patterns.planner import Planning
+from skypane.spark.executors.base import Executors, GivenSlots
 from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
@@ -45,8 +47,12 @@ class StepDriver:
         manifest: Manifest,
         outputs: Outputs,
         settings: Settings,
+        executors: Executors | None = None,
     ) -> None:
         self.manifest = manifest
+        self.backlog_us: Callable[[], float | None] = lambda: None
+        """How long what waits at the source would take; whoever knows Spark's query tells."""
+        self._executors: Executors = executors or GivenSlots(settings.slots)
         self.log = MetricsLog()
         self._spark = spark
         self._flow = flow
@@ -65,8 +71,9 @@ class StepDriver:
                 f"{self.manifest.batch_id} only: its manifests and Spark's own files do not belong together. "
                 "Restore both from one backup, or start over with a new checkpoint folder."
             )
+        self.follow()
         now_us = self._checkpoint.batch_time_us(batch_id)
-        self._take("batch", batch_id, df, lambda stages: step(*self._inputs(stages), now_us, self._settings.slots))
+        self._take("batch", batch_id, df, lambda stages: step(*self._inputs(stages), now_us, self._capacity()))
 
     def finish(self, kind: StepKind, ending: Ending) -> None:
         """Close and emit what has ended by the clock, or everything, because nothing more comes for now."""
@@ -79,6 +86,11 @@ class StepDriver:
         reach("intent.logged")
         self._carry_out(intent)
 
+    def planning(self) -> Planning | None:
+        """Who plans the next step, and what is known for it; nobody if somebody has said how to share the work."""
+        planner = self._flow.planner
+        return None if planner is None else Planning(planner, self.manifest.state.learned)
+
     def resume(self) -> None:
         """Repeat a step that the clock decided before a crash."""
         intent = self._checkpoint.pending_intent(self.manifest)
@@ -86,13 +98,32 @@ class StepDriver:
             self._carry_out(intent)
 
     def _carry_out(self, intent: Intent) -> None:
-        slots = self._settings.slots
+        slots = self._executors.slots()
         self._take(
             intent.kind,
             self.manifest.batch_id,
             None,
             lambda stages: finish(*self._inputs(stages), intent.ending, intent.now_us, slots),
         )
+
+    def follow(self) -> None:
+        """Have the executors that the next step's degrees ask for."""
+        if self._settings.elastic is not None:
+            state = self.manifest.state
+            panes, windows = self._flow.degrees.wanted(state.degrees, state.elastic)
+            self._executors.follow(max(panes or 1, windows))
+
+    def rest(self) -> None:
+        """No record has come for long: the fewest executors will do until one does."""
+        if self._settings.elastic is not None:
+            self._executors.follow(self._settings.elastic.min_degree)
+
+    def _capacity(self) -> Capacity:
+        """Measured before the step, once: what it decides, it decides from what was committed."""
+        slots = self._executors.slots()
+        if self._settings.elastic is None:
+            return Capacity(slots)
+        return Capacity(slots, self._executors.ready(), self.backlog_us(), first=not self.log.recent())
 
     def _inputs(self, stages: SparkStages) -> tuple[Flow, SparkState, SparkStages]:
         return self._flow, self.manifest.state, stages
@@ -112,12 +143,13 @@ class StepDriver:
             manifest = Manifest(number, batch_id, kind, _with_times(stepped.state, watch))
             self._checkpoint.commit(manifest)
             self.manifest = manifest
+            self.follow()
             self._checkpoint.clean(manifest, scratch)
             reach("step.cleaned")
             watch.lap("commit")
         finally:
             self._checkpoint.discard(scratch)
-        metrics = step_metrics(self._flow, manifest, stepped, watch.times(), self._settings)
+        metrics = step_metrics(self._flow, manifest, stepped, watch.times(), self._executors)
         self.log.add(metrics)
         self._warn(metrics.slack_warning)
 
@@ -156,7 +188,9 @@ class StepDriver:
 
 
 def _with_times(state: SparkState, watch: Stopwatch) -> SparkState:
-    """The time outside the pane stage is known only now; plans of later batches take it into account."""
-    if state.routing is None:
-        return state
-    return replace(state, routing=replace(state.routing, elsewhere_us=watch.us("windows", "sinks")))
+    """The time outside the stages is known only now; plans and degrees of later batches take it into account."""
+    if state.routing is not None:
+        state = replace(state, routing=replace(state.routing, elsewhere_us=watch.us("windows", "sinks")))
+    if state.elastic is not None:
+        state = replace(state, elastic=replace(state.elastic, elsewhere_us=watch.us("sinks")))
+    return state

@@ -9,6 +9,7 @@ from skypane.flow.patterned import work_of
 from skypane.flow.processing.choice import processing_of
 from skypane.model.durations import format_duration_us
 from skypane.patterns.lowered import ALL_ROWS
+from skypane.scheduling.ownership import JOIN_VISITS
 from skypane.spark.options import LaunchOptions
 from skypane.spark.settings import Settings
 
@@ -32,8 +33,8 @@ _ENDINGS_OF_INSTANTS: Mapping[str | None, str] = {
 }
 
 
-def explain(definition: Definition, options: LaunchOptions) -> str:
-    """The data path of a query, in words."""
+def explain(definition: Definition, options: LaunchOptions, executors: str = "") -> str:
+    """The data path of a query, in words; also what becomes of executors when degrees change."""
     window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
     key = (
         ", ".join(definition.keys) or f"none ({'one answer' if definition.emit.instants else 'one answer per window'})"
@@ -52,6 +53,7 @@ def explain(definition: Definition, options: LaunchOptions) -> str:
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
         f"window stage  {_window_stage(settings)}",
         *_explain_cut(definition, settings),
+        *([f"degrees       {settings.elastic.explain()}", f"executors     {executors}"] if settings.elastic else []),
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
         f"quarantine    {options.quarantine.describe() if options.quarantine else 'counted'}",
@@ -74,7 +76,7 @@ def _window_stage(settings: Settings) -> str:
     """Its tasks, and where they run."""
     if settings.inline_rows >= ALL_ROWS:
         return "in the driver"
-    tasks = f"up to {settings.most_window_tasks} tasks by key group"
+    tasks = f"{settings.window_tasks} by key group"
     return f"{tasks}; in the driver below {settings.inline_rows:,} rows" if settings.inline_rows else tasks
 
 
@@ -85,9 +87,13 @@ def _failed(options: LaunchOptions) -> str:
 
 def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
     """Whether tasks can share the windows of one key."""
-    if settings.most_window_tasks < 2 or settings.window_scheduling == "round_robin":
+    if settings.one_window_task or settings.window_scheduling == "round_robin":
         return []
-    if not processing_of(definition).cuts_windows:
+    processing, rows = processing_of(definition), settings.cut_rows
+    if processing.shares_joins and settings.plan is None:
+        least = f"{rows // JOIN_VISITS:,} rows on"
+        return [f"one key       tasks share the join of its rows ({settings.ownership}) from {least}, on a cluster"]
+    if not processing.cuts_windows:
         return [f"one key       one task {'follows' if definition.emit.instants else 'answers all windows of'} a key"]
     how = f"tasks share its windows ({settings.partitioning})"
     if settings.plan is not None:
@@ -95,7 +101,7 @@ def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
         return [
             f"one key       {shares} {how}" if shares > 1 else "one key       one task answers all windows of a key"
         ]
-    return [f"one key       {how} from {settings.cut_rows:,} rows on, counted once for each window"]
+    return [f"one key       {how} from {rows:,} rows on, counted once for each window"]
 
 
 def _endings(definition: Definition) -> Mapping[str | None, str]:
@@ -110,6 +116,8 @@ def _pace(definition: Definition, options: LaunchOptions) -> str:
     if options.trigger is None:
         return f"what is available now, then end; {endings[options.ending]}"
     pace = f"a step every {options.trigger}"
+    if options.settings.max_latency_us is not None:
+        pace = f"steps as large as answers within {format_duration_us(options.settings.max_latency_us)} allow"
     if options.idle_timeout_us is None:
         return pace
     return f"{pace}; after {format_duration_us(options.idle_timeout_us)} without records {endings['idle']}"

@@ -11,7 +11,8 @@ from skypane.flow.step import Flow, Stepped
 from skypane.lateness.policy import Judgement, slack_warning
 from skypane.model.ledger import Ledger
 from skypane.scheduling.batch_plan import imbalance, splitting_factor
-from skypane.spark.settings import Settings
+from skypane.spark.elastic_metrics import ElasticMetrics, elastic_metrics
+from skypane.spark.executors.base import Executors
 from skypane.spark.stopwatch import StepTimes
 from skypane.spark.store.manifest import Manifest, StoredPart
 from skypane.spark.store.writers import Written
@@ -64,6 +65,8 @@ class StepMetrics:
     pane_tasks: int
     window_tasks: int
     window_inline: bool
+    join_tasks: int
+    """How many tasks shared the join of one key's rows, see docs/one-key.md; 1 where none was shared."""
     replication: float | None
     """Rows that the tasks of the window stage read, over the rows there are: above 1 where they share a key."""
     pane_utilization: float | None
@@ -77,6 +80,13 @@ class StepMetrics:
     """Of the time of all slots in the whole step: how much no task of either stage used."""
     rho: float | None
     """Utilization of the pane stage as the papers define it, where records are routed: above 1 it is a bottleneck."""
+    pane_degree: int | None
+    """The most tasks that the pane stage was to have at a time; ``None``: as many as Spark runs."""
+    window_degree: int
+    executors: int | None
+    """How many there were after the step; ``None`` where nobody moves them."""
+    elastic: ElasticMetrics | None
+    """Where degrees follow the load: what they were decided from, and why."""
     splitting_factor: float | None
     """Mean shards per pane of this batch."""
     imbalance: float | None
@@ -141,7 +151,7 @@ class MetricsLog:
 
 
 def step_metrics(
-    flow: Flow, manifest: Manifest, stepped: SparkStepped, times: StepTimes, settings: Settings
+    flow: Flow, manifest: Manifest, stepped: SparkStepped, times: StepTimes, executors: Executors
 ) -> StepMetrics:
     """Everything there is to say about a step."""
     windows, progress = stepped.windows, manifest.state.progress
@@ -174,9 +184,22 @@ def step_metrics(
         commit_ms=times.commit,
         total_ms=times.total,
         committed_at=time.perf_counter(),
+        executors=executors.count(),
+        **_degrees(flow, manifest),
         **_kept(manifest),
-        **_work(stepped, times, settings),
+        **_work(stepped, times, executors.slots()),
     )
+
+
+def _degrees(flow: Flow, manifest: Manifest) -> dict[str, Any]:
+    """Those of the step, and those to come."""
+    degrees, learned = manifest.state.degrees, manifest.state.elastic
+    wanted = flow.degrees.wanted(degrees, learned)
+    return {
+        "pane_degree": degrees.panes,
+        "window_degree": degrees.windows,
+        "elastic": elastic_metrics(wanted, learned),
+    }
 
 
 def _kept(manifest: Manifest) -> dict[str, Any]:
@@ -190,9 +213,9 @@ def _kept(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _work(stepped: SparkStepped, times: StepTimes, settings: Settings) -> dict[str, Any]:
+def _work(stepped: SparkStepped, times: StepTimes, slots: int) -> dict[str, Any]:
     """Who did how much."""
-    panes, windows, slots = stepped.panes, stepped.windows, settings.slots
+    panes, windows = stepped.panes, stepped.windows
     busy_ms, work_ms = sum(load.busy_us for load in panes.tasks) / 1e3, sum(windows.busy_us) / 1e3
     window_slots = 1 if windows.in_driver else slots
     partial_rows = sum(panes.rows_by_group.values())
@@ -201,6 +224,7 @@ def _work(stepped: SparkStepped, times: StepTimes, settings: Settings) -> dict[s
         "pane_tasks": len(panes.tasks),
         "window_tasks": len(windows.busy_us),
         "window_inline": windows.in_driver,
+        "join_tasks": windows.joiners,
         "replication": None if windows.replication is None else round(windows.replication, 4),
         "pane_utilization": _share(busy_ms, slots * times.panes) if panes.tasks else None,
         "window_utilization": _share(work_ms, window_slots * times.windows) if windows.busy_us else None,

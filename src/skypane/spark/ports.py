@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import Alone, Joining, Shared
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, PaneReport, WindowReport, added
@@ -18,13 +20,17 @@ from skypane.flow.step import Move
 from skypane.model.panes import range_of_all
 from skypane.patterns.lowered import Lowered
 from skypane.scheduling.batch_plan import BatchPlan
+from skypane.scheduling.ownership import JoinSharing
 from skypane.scheduling.partitioning import Cutting, WindowShare, window_shares
 from skypane.scheduling.ranges import ALL_GROUPS
+from skypane.spark.jobs.join_job import run_join_job
 from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
+from skypane.spark.jobs.tasks import run_tasks
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, run_window_job, store_state
 from skypane.spark.outputs import Outputs
 from skypane.spark.schemas import arrow_schema
+from skypane.spark.session import is_embedded
 from skypane.spark.settings import Settings
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.failpoints import reach
@@ -101,8 +107,8 @@ class SparkStages:
             move = replace(move, partials=(*move.partials, *trusted), trusted=None)
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
         plan = move.plan or self.settings.lowered(move.degree)
-        cutting, scheduling = self._cutting(move, kept, plan), self.settings.window_scheduling
-        shares = window_shares(rows, plan.key_tasks, scheduling, cutting, plan.window_tasks)
+        scheduling, cutting = self.settings.window_scheduling, self._cutting(move, kept, plan)
+        shares = window_shares(rows, plan.key_tasks, scheduling, cutting, self._joins(move, plan), plan.window_tasks)
         in_driver = _in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares, plan)
         late, failed = self.outputs.late, self.outputs.failed
         job = WindowJob(
@@ -116,9 +122,10 @@ class SparkStages:
             answer_schema=self.outputs.results.schema,
             late=None if late is None else late.sink.writer(self.scratch),
             failed=None if failed is None else failed.sink.writer(self.scratch),
-            threads=self._threads(len(shares), in_driver=in_driver),
+            threads=self._threads(len(shares), move.degree, in_driver=in_driver),
         )
-        report = run_window_job(job, self.spark, in_driver=in_driver)
+        report = run_window_job(job, self._run_tasks, in_driver=in_driver, joining=partial(self._joining, move.degree))
+        report = replace(report, visits=1 if cutting is None else cutting.visits)
         past = replace(
             report.kept,
             sealed=(*kept.sealed, *report.kept.sealed),
@@ -136,13 +143,37 @@ class SparkStages:
         cutting = processing_of(self.definition).cutting(span, filled, plan.partitioning, late=late)
         return None if cutting is None else replace(cutting, least_rows=plan.cut_rows)
 
-    def _threads(self, tasks: int, *, in_driver: bool) -> int:
+    def _joins(self, move: Move[Written], plan: Lowered) -> JoinSharing | None:
+        """Whether tasks may share the join of a heavy key; where all slots are in this process, threads are cheaper."""
+        sharing = JoinSharing(self.settings.ownership, self.settings.cut_rows)
+        worth_it = plan.window_tasks is None and (sharing.cut_rows == 0 or not self._embedded)
+        moves = move.after_us is not None and move.degree > 1
+        return sharing if moves and worth_it and processing_of(self.definition).shares_joins else None
+
+    def _joining(self, degree: int, share: WindowShare) -> Joining:
+        """Who joins the rows of a share that is answered here."""
+        threads = self._threads(1, degree, in_driver=True)
+        if share.joiners < 2:
+            return Alone(threads)
+        sharing = JoinSharing(self.settings.ownership, self.settings.cut_rows)
+        ask = partial(run_join_job, scratch=str(self.scratch), run_tasks=self._run_tasks)
+        return Shared(share.joiners, sharing, ask, threads)
+
+    def _run_tasks(self, tasks: int, run: Callable[[int], str]) -> list[str]:
+        return run_tasks(self.spark, tasks, run)
+
+    @property
+    def _embedded(self) -> bool:
+        return is_embedded(self.spark)
+
+    def _threads(self, tasks: int, degree: int, *, in_driver: bool) -> int:
         """Slots that would be idle are used by threads: with one key there is only one task, however many cores.
 
-        Not on a cluster, where the cores of a worker may belong to others.
+        Not on a cluster, where the cores of a worker may belong to others; nor more than the load needs, if degrees
+        follow it.
         """
-        embedded = str(self.spark.sparkContext.master).startswith("local")
-        return max(1, min(self.settings.slots // tasks, os.cpu_count() or 1)) if embedded or in_driver else 1
+        slots = self.settings.slots if self.settings.elastic is None else min(self.settings.slots, degree)
+        return max(1, min(slots // tasks, os.cpu_count() or 1)) if self._embedded or in_driver else 1
 
 
 def _in_driver(rows: int, shares: Sequence[WindowShare], plan: Lowered) -> bool:

@@ -9,6 +9,8 @@ from skypane.model.groups import Groups, Int64Array
 
 def ranges(starts: Int64Array, sizes: Int64Array) -> Int64Array:
     """``starts[0], starts[0] + 1, ...`` for ``sizes[0]`` numbers, then the same for the next."""
+    if len(sizes) and int(sizes.max()) <= 1:  # as with one row a group: no runs to speak of
+        return starts[sizes > 0]
     return np.repeat(starts, sizes) + ramp(sizes)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.tables.grouping import key_codes, sort_by
 from skypane.tables.rows import keep_rows
@@ -60,11 +61,13 @@ class LiveSet(ABC):
 
     added_columns: ClassVar[tuple[str, ...]]
     """The columns that :meth:`enrich` adds."""
+    joins_rows: ClassVar[bool] = False
+    """Whether most of its work is to join rows, which tasks can share."""
 
-    def __init__(self, definition: Definition, life_us: int, threads: int = 1) -> None:
+    def __init__(self, definition: Definition, life_us: int, joining: Joining = ALONE) -> None:
         self._definition = definition
         self._life_us = life_us
-        self._threads = threads
+        self._joining = joining
 
     @abstractmethod
     def warm_up(self) -> None:

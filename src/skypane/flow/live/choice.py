@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.live.base import LiveSet
 from skypane.flow.live.ranking import LiveRanking
 from skypane.flow.live.skyline import LiveSkyline
@@ -33,6 +34,6 @@ def live_kind(query: Query) -> type[LiveSet]:
     )
 
 
-def live_set(definition: Definition, life_us: int, threads: int = 1) -> LiveSet:
-    """The live set of a query; it may use so many threads."""
-    return live_kind(definition.query)(definition, life_us, threads)
+def live_set(definition: Definition, life_us: int, joining: Joining = ALONE) -> LiveSet:
+    """The live set of a query; ``joining`` finds bounds for it."""
+    return live_kind(definition.query)(definition, life_us, joining)

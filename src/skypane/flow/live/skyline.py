@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from skypane import kernels
+from skypane.flow.joining import JoinRows
 from skypane.flow.live.base import Happened, LiveSet, Told, with_columns
 from skypane.flow.live.causes import ARRIVAL, DOMINATED, EXPIRED, INFLUENCE
 from skypane.kernels.lifetimes import between, lifetimes, undominated_at_once
-from skypane.kernels.sliding import STILL_ALIVE, slide_keys, warm_sliding
+from skypane.kernels.sliding import STILL_ALIVE, warm_sliding
 from skypane.model.columns import PREFIX
 from skypane.model.groups import BoolArray, Float64Array, Int64Array
 from skypane.model.panes import NO_PANE
@@ -33,6 +34,7 @@ class LiveSkyline(LiveSet):
     """For queries whose answer is the skyline."""
 
     added_columns = (CRITICAL_US, DIED_US)
+    joins_rows = True
 
     def warm_up(self) -> None:
         """Compile the joins."""
@@ -50,9 +52,7 @@ class LiveSkyline(LiveSet):
         """Those whose lifetime is not empty."""
         times, everything = self._times_us(rows), np.arange(rows.num_rows)
         ordered, groups = self._by_key_and_time(self._codes(rows), times, everything)
-        kept, _, _ = lifetimes(
-            self._values(rows, ordered), times[ordered], groups.offsets, self._life_us, self._threads
-        )
+        kept, _, _ = lifetimes(self._values(rows, ordered), times[ordered], groups.offsets, self._life_us)
         return ordered[kept]
 
     def advance(self, rows: pa.Table, before_us: int, after_us: int) -> Told:
@@ -89,7 +89,7 @@ class LiveSkyline(LiveSet):
             offsets = groups.offsets
         critical, died = state.critical[ordered], state.died[ordered]
         shape = (self._life_us, 1)
-        slide_keys(values, state.times[ordered], fresh[ordered], offsets, critical, died, shape, self._threads)
+        self._joining.join(JoinRows(values, state.times[ordered], fresh[ordered], offsets, critical, died), shape)
         state.critical[ordered], state.died[ordered] = critical, died
         state.fresh[fresh] = False
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.late.past import Past
 from skypane.flow.reports import WindowReport
 from skypane.lateness.progress import Progress
@@ -93,9 +94,14 @@ class Processing(ABC):
 
     @abstractmethod
     def run(
-        self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE
     ) -> WindowReport[pa.Table, pa.Table]:
         """One task of the window stage: the punctuation moves from that of ``before`` to ``after_us``."""
+
+    @property
+    def shares_joins(self) -> bool:
+        """Whether several tasks can share the join of one key's rows, and no other work of it."""
+        return False
 
     @property
     def cuts_windows(self) -> bool:

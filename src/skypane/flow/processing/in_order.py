@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.panes.lifting import in_some_window, lift_rows
 from skypane.flow.processing.base import WindowInputs
 from skypane.flow.processing.out_of_order import OutOfOrder
@@ -45,11 +46,11 @@ class InOrder(OutOfOrder):
         return pa.concat_tables(parts)
 
     def run(
-        self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE
     ) -> WindowReport[pa.Table, pa.Table]:
         """Lift the records of panes that are sealed by now; go on as usual."""
         partials, buffer = release(self._definition, inputs.buffer, inputs.fresh, after_us)
-        report = self._advance(before, after_us, inputs, present([partials]), buffer, threads)
+        report = self._advance(before, after_us, inputs, present([partials]), buffer, joining)
         held = [inputs.share.owned(rows) for rows in present([buffer])]
         return replace(report, kept=replace(report.kept, buffer=tuple(rows for rows in held if rows.num_rows)))
 

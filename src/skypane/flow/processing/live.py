@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.late.judge import judge_by, judged_report
 from skypane.flow.live.base import NO_INSTANT, Happened, Told
 from skypane.flow.live.choice import live_kind, live_set
@@ -87,9 +88,9 @@ class Live(Processing):
         none = np.zeros(0, dtype=np.int64)
         return self._result(records.empty_table(), Happened(none, none, none, none, none)).schema
 
-    def run(self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1) -> Report:
+    def run(self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE) -> Report:
         """Take in what the pane stage kept, tell what is final, keep what may be in an answer to come."""
-        live = live_set(self._definition, self._life_us, threads)
+        live = live_set(self._definition, self._life_us, joining)
         parts = [live.enrich(part) for part in (inputs.panes, *inputs.fresh) if part is not None and part.num_rows]
         rows = pa.concat_tables(parts) if parts else None
         report = self._judged(before, inputs, rows)
@@ -101,6 +102,11 @@ class Live(Processing):
         report = self._with_state(self._answered(report, rows, told.happened), told.kept)
         sealed = self._newly_sealed(rows, told, live.added_columns)
         return replace(report, kept=replace(report.kept, sealed=present([sealed])))
+
+    @property
+    def shares_joins(self) -> bool:
+        """If the live set is a skyline."""
+        return live_kind(self._definition.query).joins_rows
 
     def _final_us(self, punctuation_us: int | None) -> int:
         window = self._definition.window

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.late.past import Past
 from skypane.flow.panes.lifting import combine_partials, in_some_window, lift_rows
 from skypane.flow.processing.base import Processing, WindowInputs
@@ -55,15 +56,20 @@ class OutOfOrder(Processing):
         return combine_partials(self._definition, parts)
 
     def run(
-        self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE
     ) -> WindowReport[pa.Table, pa.Table]:
         """Merge the partials into the open panes, seal, slide, emit."""
-        return self._advance(before, after_us, inputs, inputs.fresh, None, threads)
+        return self._advance(before, after_us, inputs, inputs.fresh, None, joining)
 
     @property
     def cuts_windows(self) -> bool:
         """If the slide can answer them apart."""
         return slide_for(self._definition).answers_apart
+
+    @property
+    def shares_joins(self) -> bool:
+        """If the slide does little else."""
+        return slide_for(self._definition).joins_rows
 
     def cutting(self, span: Span, filled: PaneRange, partitioning: Partitioning, *, late: bool) -> Cutting | None:
         """As the slide allows it."""
@@ -89,12 +95,12 @@ class OutOfOrder(Processing):
         inputs: WindowInputs,
         fresh: Sequence[pa.Table],
         waiting: pa.Table | None,
-        threads: int,
+        joining: Joining,
     ) -> WindowReport[pa.Table, pa.Table]:
         """``waiting`` are records of open panes that are not among the partials, if there are any."""
         late = inputs.late if inputs.late is not None and inputs.late.num_rows else None
         waiting = waiting if late is not None and self._definition.query.selective else None
-        worker = WindowWorker(self._definition, threads)
+        worker = WindowWorker(self._definition, joining)
         past = self._past(before, fresh, late, inputs)
         return worker.advance(inputs.panes, fresh, before, after_us, past, late, waiting, inputs.share)
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.late.judge import judged
 from skypane.flow.processing.base import Processing, WindowInputs
 from skypane.flow.processing.out_of_order import OutOfOrder
@@ -67,7 +68,7 @@ class Ranked(Processing):
         return pa.concat_tables(parts)
 
     def run(
-        self, before: Progress, after_us: int | None, inputs: WindowInputs, threads: int = 1
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE
     ) -> WindowReport[pa.Table, pa.Table]:
         """Count what is sealed by now, answer the windows that it completes, tell of open ones where they end."""
         sealed, buffer = self._released(inputs, after_us)
@@ -75,7 +76,7 @@ class Ranked(Processing):
         if after_us is not None and sealed is not None:
             until_us = self._window.sealed_until_us(after_us)
             counted = count_records(self._definition, self._window, inputs.counters, sealed, until_us)
-            worker = RowWorker(self._definition, self._window, threads)
+            worker = RowWorker(self._definition, self._window, joining)
             tells = self._window.tells_partial(inputs.ending)
             report = worker.advance(inputs.panes, sealed, counted, tells=tells)
         report = replace(report, kept=replace(report.kept, buffer=present([buffer])))
@@ -83,6 +84,11 @@ class Ranked(Processing):
             return report
         told = judged(self._definition, inputs.late, None, before)
         return replace(report, late=told.late, judged=told.judged, lessons=told.lessons)
+
+    @property
+    def shares_joins(self) -> bool:
+        """If the slide does little else."""
+        return RowWorker(self._definition, self._window).joins_rows
 
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """Keys, window, then what the query answers with."""

@@ -21,8 +21,8 @@ def merge_panes(definition: Definition, parts: Sequence[pa.Table]) -> Grouped:
     table = pa.concat_tables(parts) if len(parts) > 1 else parts[0]
     order = sort_by(key_codes(table, [GROUP, *definition.keys]), table.column(PANE).to_numpy())
     source = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])[order.rows]
-    starts, sizes = order.groups.offsets[:-1], order.groups.sizes
-    mixed = np.minimum.reduceat(source, starts) != np.maximum.reduceat(source, starts)
+    borders, sizes = order.groups.offsets, order.groups.sizes
+    mixed = source[borders[:-1]] != source[borders[1:] - 1]  # rows of a group are in the order of the parts
     if not mixed.any():
         return Grouped(take_rows(table, order.rows), order.groups)
     row_mixed = np.repeat(mixed, sizes)

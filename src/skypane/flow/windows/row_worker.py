@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.reports import LAST_WINDOWS, Kept, WindowReport
 from skypane.flow.windows.counters import Counted, Counters
 from skypane.flow.windows.lowering import Failed
@@ -55,14 +56,19 @@ class _Spans(NamedTuple):
 class RowWorker:
     """The window stage for some range of key groups."""
 
-    def __init__(self, definition: Definition, window: RowWindows, threads: int = 1) -> None:
+    def __init__(self, definition: Definition, window: RowWindows, joining: Joining = ALONE) -> None:
         self._definition = definition
         self._ranks = window.ranks
         self._inner = replace(definition, window=window.ranks, keys=(COUNTER,))
         """The query as the slide sees it; it is told of its own keys and windows, see :meth:`_named`."""
         object.__setattr__(self._inner, "query", definition.query)
-        self._slide = slide_for(self._inner, threads)
+        self._slide = slide_for(self._inner, joining)
         self._time_type = pa.timestamp("us", definition.time_zone)
+
+    @property
+    def joins_rows(self) -> bool:
+        """Whether most of the work is to join rows, which tasks can share."""
+        return self._slide.joins_rows
 
     def advance(
         self, state: pa.Table | None, records: pa.Table, counted: Counted, *, tells: bool

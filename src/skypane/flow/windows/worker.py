@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.late.judge import judged
 from skypane.flow.late.past import Past
 from skypane.flow.late.revisions import revise
@@ -40,9 +41,9 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 class WindowWorker:
     """The window stage for some range of key groups."""
 
-    def __init__(self, definition: Definition, threads: int = 1) -> None:
+    def __init__(self, definition: Definition, joining: Joining = ALONE) -> None:
         self._definition = definition
-        self._slide = slide_for(definition, threads)
+        self._slide = slide_for(definition, joining)
         self._time_type = pa.timestamp("us", definition.time_zone)
 
     def advance(

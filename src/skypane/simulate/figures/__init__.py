@@ -8,6 +8,10 @@ from typing import Final
 
 from skypane.simulate.figures import (
     control,
+    elastic_game,
+    elastic_panes,
+    elastic_rules,
+    elastic_streams,
     kernels,
     live_rates,
     live_sets,
@@ -38,6 +42,17 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "17": streams.latencies,
     "p2-11": merges.filtering,
     "p2-12": merges.merge_tasks,
+    "p2-surface": elastic_rules.surface,
+    "p2-9": elastic_panes.artificial,
+    "p2-10a": elastic_panes.without_splitting,
+    "p2-10b": elastic_panes.with_splitting,
+    "p2-14": elastic_game.over_time,
+    "p2-15": elastic_game.against_static,
+    "p2-t4": elastic_streams.skyline,
+    "p2-t5": elastic_streams.top_delta,
+    "p2-16": elastic_streams.power,
+    "p2-17": elastic_game.by_periods,
+    "p2-18": elastic_game.under_load,
     "p4-4": live_sets.live_set_sizes,
     "p4-6": live_rates.reduces,
     "p4-7": live_sets.on_demand_and_least_loaded,
@@ -48,7 +63,8 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "p4-12": live_rates.by_ownership,
     "p4-13": live_rates.highest_rates,
 }
-"""By the number in paper 1 (8c stands for 8c to 8f), or with p2 in paper 2 (p2-12 stands for 12 and 13), or with
+"""By the number in paper 1 (8c stands for 8c to 8f), or with p2 in paper 2 (p2-12 stands for 12 and 13,
+p2-t4 for table 4), or with
 p4 in paper 4 (p4-9 has its table I); pid and held have no counterparts there."""
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from skypane.control.damping import Damped
+from skypane.control.elastic import Fuzzy
+from skypane.control.loops import Loops
 from skypane.model.windows import WindowSpec
 from skypane.simulate.cost_model import CostModel, paper_machine
+from skypane.simulate.elastic_run import Elastic, ElasticRun
 from skypane.simulate.figures.plotting import Figure, Panel
 from skypane.simulate.scenario import Scenario
-from skypane.simulate.strategies.degree_control import DegreeControl
-from skypane.simulate.window_run import WindowFigures
+from skypane.simulate.window_run import WindowFigures, window_figures
 
 _STRATEGIES = ("win_fb", "win_fb_merge")
 _MOST_WORKERS = 120
@@ -56,13 +60,14 @@ def merge_scenario(duration_s: float = 240.0) -> Scenario:
     )
 
 
-def merge_runs(scenario: Scenario, pane_degree: int = 6) -> dict[str, tuple[WindowFigures, DegreeControl]]:
-    """The window stage with and without merge tasks; its degree follows the utilization."""
-    panes = scenario.panes("adaptive_pid", pane_degree)
+def merge_runs(scenario: Scenario, pane_degree: int = 6) -> dict[str, tuple[WindowFigures, ElasticRun]]:
+    """The window stage with and without merge tasks; the rules choose its degree, undamped as in the paper."""
+    undamped = Damped(Fuzzy(_MOST_WORKERS + pane_degree), dwell_periods=1, tolerated_lag_us=math.inf, dead_band=0.0)
+    setup = Elastic(Loops(undamped, inner_us=250_000.0), pane_degree=pane_degree, controls_panes=False)
     found = {}
     for strategy in _STRATEGIES:
-        control = DegreeControl(1, _MOST_WORKERS)
-        found[strategy] = (scenario.windows(panes, strategy, 1, control), control)
+        run = scenario.elastic(replace(setup, window_strategy=strategy))
+        found[strategy] = window_figures(run.panes, scenario.window, run.windows, run.windows.worker_us), run
     return found
 
 
@@ -80,25 +85,37 @@ _HEADER = (
 def merge_tasks() -> Figure:
     """Paper 2, figures 12 and 13: degree, utilization and idle time."""
     rows = []
-    drawn: dict[str, DegreeControl] = {}
+    drawn: dict[str, ElasticRun] = {}
     cases = [(SLOWER, 6, seed) for seed in (1, 2, 3)] + [(2.0, 3, 1), (1.0, 2, 1)]
     for slower, pane_degree, seed in cases:
         scenario = replace(merge_scenario(), seed=seed, cost=paper_machine().scaled(slower))
-        for strategy, (found, control) in merge_runs(scenario, pane_degree).items():
-            drawn.setdefault(strategy, control)
+        for strategy, (found, run) in merge_runs(scenario, pane_degree).items():
+            drawn.setdefault(strategy, run)
             shares = [f"{found.idle_share:.1%}", f"{found.starved_share:.1%}", f"{found.merge_share:.0%}"]
             case = f"{slower:g}, {pane_degree}, {seed}"
             rows.append([case, strategy, f"{found.mean_degree:.1f}", *shares, f"{found.latency_us / 1e6:.1f} s"])
     return Figure("Paper 2, fig. 12 and 13: merge tasks, I = 1,000", _panels(drawn), list(_HEADER), rows)
 
 
-def _panels(drawn: Mapping[str, DegreeControl]) -> list[Panel]:
+def _panels(drawn: Mapping[str, ElasticRun]) -> list[Panel]:
     """Degree and utilization over time, of the first case."""
-    shortest = min(len(control.history) for control in drawn.values())
-    times = [at_us / 1e6 for at_us, _, _ in next(iter(drawn.values())).history[:shortest]]
-    degrees = {name: [float(degree) for _, degree, _ in c.history[:shortest]] for name, c in drawn.items()}
-    utilizations = {name: [rho for _, _, rho in c.history[:shortest]] for name, c in drawn.items()}
+    times = [step.at_us / 1e6 for step in next(iter(drawn.values())).steps]
+    seen = {name: [step.decided.seen for step in run.steps] for name, run in drawn.items()}
     return [
-        Panel("workers", "seconds", "workers", times, degrees),
-        Panel("utilization", "seconds", "utilization", times, utilizations, level=0.9, top=2.5),
+        Panel(
+            "workers",
+            "seconds",
+            "workers",
+            times,
+            {n: [float(s.window_degree) for s in all_] for n, all_ in seen.items()},
+        ),
+        Panel(
+            "utilization",
+            "seconds",
+            "utilization",
+            times,
+            {name: [s.rho_windows for s in all_] for name, all_ in seen.items()},
+            level=0.9,
+            top=2.5,
+        ),
     ]

@@ -9,6 +9,7 @@ class WindowFeedback(WindowStrategy):
     """The same window first, since its result is in the worker's cache; else the oldest window nobody is updating."""
 
     name = "win_fb"
+    any_worker = True
 
     def _next_task(self, worker: int) -> Task | None:
         last = self._last_window.get(worker)

@@ -48,6 +48,8 @@ class WindowStrategy(ABC):
     """
 
     name: ClassVar[str]
+    any_worker: ClassVar[bool] = False
+    """Whether what one idle worker cannot take, no other can: then only one need be asked."""
 
     def __init__(self, degree: int) -> None:
         if isinstance(degree, bool) or not isinstance(degree, int) or not 1 <= degree <= MAX_DEGREE:
@@ -76,6 +78,8 @@ class WindowStrategy(ABC):
                         self._updating.add(task.window)
                     self._last_window[worker] = task.window
                     assignments.append(Assignment(worker, task))
+                elif self.any_worker:
+                    break
         return assignments
 
     def finish(self, worker: int, merged: int | None = None) -> None:
@@ -94,6 +98,11 @@ class WindowStrategy(ABC):
     def idle(self) -> int:
         """How many workers have nothing to do."""
         return len(self._ready)
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are, those included that will leave when their task is done."""
+        return len(self._ready) + len(self._running)
 
     @property
     def waiting(self) -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import Alone, Joining
 from skypane.flow.late.past import Past
 from skypane.flow.processing.base import WindowInputs
 from skypane.flow.processing.choice import processing_of
@@ -23,6 +22,7 @@ from skypane.model.panes import PaneRange
 from skypane.scheduling.partitioning import WindowShare
 from skypane.scheduling.ranges import GroupRange
 from skypane.spark.jobs.pane_job import written
+from skypane.spark.jobs.tasks import Tasks
 from skypane.spark.store.files import FileRef, map_table, read_table, write_table
 from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.past import load_past, store_revisions, store_sealed
@@ -52,13 +52,13 @@ class WindowJob:
     threads: int
     """How many threads a task may use: where there are fewer tasks than slots, those of the others."""
 
-    def run(self, index: int) -> SparkReport:
+    def run(self, index: int, joining: Joining | None = None) -> SparkReport:
         """One task: reads its state and partials, writes answers and new state."""
         started = time.perf_counter_ns()
         share, folder = self.shares[index], Path(self.state_folder)
         groups, inputs = share.groups, self._inputs(share, folder)
         processing = processing_of(self.definition)
-        report = processing.run(self.move.before, self.move.after_us, inputs, self.threads)
+        report = processing.run(self.move.before, self.move.after_us, inputs, joining or Alone(self.threads))
         stem = f"{self.step:010d}-{groups.first:03d}-{share.task}"
         kept = Kept(
             panes=store_state(folder, stem, groups, report.kept.panes, report.open_panes),
@@ -74,6 +74,7 @@ class WindowJob:
             "failed": written(self.failed, report.failed),
             "rows_read": inputs.rows_read,
             "rows_owned": inputs.rows_owned,
+            "joiners": share.joiners,
             "busy_us": ((time.perf_counter_ns() - started) // 1_000,),
         }
         return WindowReport(**{**vars(report), **files})
@@ -119,22 +120,24 @@ def store_state(
     return tuple(parts)
 
 
-def run_window_job(job: WindowJob, spark: SparkSession, *, in_driver: bool) -> SparkReport:
-    """Run the window stage: in this process if there is little to do, else on Spark."""
-    tasks = len(job.shares)
-    if in_driver:
-        return WindowReport.merge([job.run(index) for index in range(tasks)])
+def run_window_job(
+    job: WindowJob, run_tasks: Tasks, *, in_driver: bool, joining: Callable[[WindowShare], Joining]
+) -> SparkReport:
+    """Run the window stage: in this process if there is little to do, or much that is to be joined, else on Spark.
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            indices = batch.column(0).to_pylist()
-            reports = [to_text(replace(job.run(index), in_driver=False)) for index in indices]
-            yield pa.RecordBatch.from_pydict({"task": pa.array(indices, pa.int32()), "report": reports})
+    Only here can others be asked to join rows.
+    """
+    shares = enumerate(job.shares)
+    here = {index: joining(share) for index, share in shares if in_driver or share.joiners > 1}
+    there = [index for index in range(len(job.shares)) if index not in here]
 
-    rows: list[Any] = spark.range(0, tasks, 1, tasks).mapInArrow(task, "task int, report string").collect()
-    return WindowReport.merge(
-        [from_text(row.report, SparkReport) for row in sorted(rows, key=lambda row: int(row.task))]
-    )
+    def run(number: int) -> str:
+        return to_text(replace(job.run(there[number]), in_driver=False))
+
+    said = run_tasks(len(there), run) if there else []
+    reports = {index: from_text(text, SparkReport) for index, text in zip(there, said, strict=True)}
+    reports |= {index: job.run(index, how) for index, how in here.items()}
+    return WindowReport.merge([reports[index] for index in sorted(reports)])
 
 
 _cache: OrderedDict[str, pa.Table] = OrderedDict()

@@ -17,7 +17,7 @@ from skypane.spark.store.folders import OwnFolder, usable
 _LOCK = "_lock"
 _LOG = "_files.log"
 _SHOWN = 5
-_ROWS = {"sink": "results", "late": "late records", "quarantine": "quarantined records"}
+_ROWS = {"sink": "results", "late": "late records", "quarantine": "quarantined records", "failed": "failed windows"}
 
 
 class Published(NamedTuple):

@@ -139,6 +139,7 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, spec: ReplaySpec) -> None:
         self._spec = spec
         self._all_available = False
+        self._began_us: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """The first row; the replay begins now."""
@@ -155,10 +156,15 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """As far as the limit and the clock allow."""
         offset = self._offset(start)
+        self._began_us = offset.began_us
         available = self._available(offset.began_us)
         allowed = max_rows(limit)
         rows = available if allowed is None else min(available, offset.rows + allowed)
         return asdict(ReplayOffset(offset.fingerprint, max(rows, offset.rows), offset.began_us))
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Rows that have arrived by now: Spark tells it with the progress of a batch."""
+        return None if self._began_us is None else {"rows": self._available(self._began_us)}
 
     def _available(self, began_us: int) -> int:
         """Rows that have arrived by now."""

@@ -103,6 +103,7 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._spec = spec
         # Trigger.AvailableNow: nothing that becomes available after this instant is read.
         self._target_us: int | None = None
+        self._began_us: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """The start of the stream; a paced one begins now."""
@@ -126,6 +127,7 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """As far as the limit, the end of the stream and the clock allow."""
         offset = self._offset(start)
+        self._began_us = offset.began_us
         limits = [max(0, self._spec.records - offset.records)] if self._spec.records else []
         rows = max_rows(limit)
         if rows is None and not self._spec.paced and not self._spec.bounded:
@@ -139,6 +141,13 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         place, records = stream_of(self._spec).advance(offset.position, min(limits) if limits else None, before_us)
         # An offset that moves without records would make Spark run an empty batch.
         return offset.moved(place, records).as_dict() if records else start
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Of a paced stream, how far it has come by now: Spark tells it with the progress of a batch."""
+        if not self._spec.paced or self._began_us is None:
+            return None
+        now_us, ends_us = max(0, wall_clock_us() - self._began_us), self._spec.duration_us
+        return {"arrived_us": now_us if ends_us is None else min(now_us, ends_us)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """One task for each partition of the stream."""

@@ -11,13 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.windows.lowering import Failed, Naming, lowered
 from skypane.model.columns import CHANGE, COUNTER
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Border, Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import sort_by
-from skypane.tables.ranges import ramp
+from skypane.tables.ranges import ranges
 from skypane.tables.take import take_rows
 
 FIRE_ROWS = 1 << 21
@@ -42,9 +43,9 @@ class Slide(ABC):
     added_columns: ClassVar[tuple[str, ...]] = ()
     """The columns that :meth:`enrich` adds."""
 
-    def __init__(self, definition: Definition, threads: int = 1) -> None:
+    def __init__(self, definition: Definition, joining: Joining = ALONE) -> None:
         self._definition = definition
-        self._threads = threads
+        self._joining = joining
         self.failed: list[Failed] = []
         """The windows asked for so far on which a function of the user's failed."""
         self.naming: Naming | None = None
@@ -63,6 +64,11 @@ class Slide(ABC):
     @property
     def needs_all_panes(self) -> bool:
         """Whether each of them must see all panes all the same."""
+        return False
+
+    @property
+    def joins_rows(self) -> bool:
+        """Whether most of its work is to join rows, which tasks can share."""
         return False
 
     def visits(self, windows: int) -> int:
@@ -124,7 +130,7 @@ def members_of(
     low = np.maximum(first, span.first)
     count = np.maximum(np.minimum(last, span.end - 1) - low + 1, 0)
     items = np.repeat(np.arange(len(count)), count)
-    window_id = np.repeat(low, count) + ramp(count)
+    window_id = ranges(low, count)
     order = sort_by(window_id, key[items])
     return items[order.rows], window_id[order.rows], order.groups
 

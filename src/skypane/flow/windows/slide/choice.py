@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skypane.flow.definition import Definition
+from skypane.flow.joining import ALONE, Joining
 from skypane.flow.windows.slide.base import Slide
 from skypane.flow.windows.slide.critical import CriticalSlide
 from skypane.flow.windows.slide.recompute import RecomputeSlide
@@ -53,7 +54,7 @@ def check_slide(definition: Definition) -> None:
         )
 
 
-def slide_for(definition: Definition, threads: int = 1) -> Slide:
-    """The strategy of a query; it may use so many threads."""
+def slide_for(definition: Definition, joining: Joining = ALONE) -> Slide:
+    """The strategy of a query; ``joining`` finds bounds for it."""
     name = default_slide(definition) if definition.sliding == "auto" else definition.sliding
-    return SLIDES[name](definition, threads)
+    return SLIDES[name](definition, joining)

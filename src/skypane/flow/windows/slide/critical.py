@@ -22,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from skypane.flow.joining import JoinRows
 from skypane.flow.windows.slide.base import Fired, Slide, border_at, came_and_went, cut, members_of, part_of, span_at
-from skypane.kernels.sliding import STILL_ALIVE, slide_keys, warm_sliding
+from skypane.kernels.sliding import STILL_ALIVE, warm_sliding
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.model.panes import NO_PANE, Border, Panes, Span
@@ -52,6 +53,11 @@ class CriticalSlide(Slide):
     def answers_apart(self) -> bool:
         """Where answers are ranked, which is work; a skyline is read off the ranges."""
         return not self._definition.query.answer_is_partial
+
+    @property
+    def joins_rows(self) -> bool:
+        """With skylines: what is ranked is shared window by window."""
+        return self._definition.query.answer_is_partial
 
     @property
     def needs_all_panes(self) -> bool:
@@ -132,7 +138,7 @@ class CriticalSlide(Slide):
         values = query.matrix(take_rows(table.select(list(query.inputs())), rows))
         nearest, killed = critical[rows], died[rows]
         shape = self._definition.window.shape
-        slide_keys(values, pane[rows], fresh[rows], groups.offsets, nearest, killed, shape, self._threads)
+        self._joining.join(JoinRows(values, pane[rows], fresh[rows], groups.offsets, nearest, killed), shape)
         critical[rows], died[rows] = nearest, killed
 
     def _state(self, table: pa.Table, critical: Int64Array, died: Int64Array, keep: BoolArray) -> pa.Table | None:

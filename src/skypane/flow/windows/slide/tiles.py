@@ -18,7 +18,7 @@ from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.base import Grouped
 from skypane.tables.grouping import key_codes
-from skypane.tables.ranges import ramp
+from skypane.tables.ranges import ranges
 from skypane.tables.take import take_rows
 
 
@@ -59,7 +59,7 @@ class TilesSlide(RecomputeSlide):
         low = np.maximum(window.first_window(pane), unseen)
         count = np.maximum(np.minimum(newest, span.end - 1) - low + 1, 0)
         first = np.repeat(np.arange(len(pane)), count)
-        window_id = np.repeat(low, count) + ramp(count)
+        window_id = ranges(low, count)
         # One number for (key, pane), in order: where the window's end would be inserted is the leaf after its last.
         oldest = int(pane.min())
         stride = int(pane.max()) - oldest + window.panes_per_window + 2

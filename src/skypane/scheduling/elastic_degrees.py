@@ -1,0 +1,150 @@
+"""ElasticDegrees: degrees that follow the load - how much work the stream brings against how much can be done.
+
+The stages of a step take turns, so each may use every slot. What the stream needs is therefore measured for both
+together: **cores needed** = work of all tasks over the time in which their records came. A stage's utilization is that
+over its degree. It does not saturate: a step that takes longer takes more records with it, but the work for each second
+of the stream stays what it is. Two corrections:
+
+* of each period some time goes to planning, sinks and commits, whatever the degree: only the rest counts;
+* what waits at the source is work, too: utilization grows by the share of a period that it would take.
+
+Where a source does not say what waits, records' own times tell how much of the stream a step has covered: a step that
+covers less of it than the clock has moved on falls behind.
+
+Everything is a function of what was committed and of the step: a step that is repeated has the degrees that it had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from skypane.control.loops import Decided, InnerSample, Loops, LoopState
+from skypane.scheduling.degrees import Degrees
+from skypane.scheduling.elastic_state import ElasticState, StepLoad
+
+MOST_OVERHEAD: Final = 0.5
+"""Of a period, at most so much is given up to what is not parallel work: more cannot be had back by more tasks."""
+SLOWEST_STREAM: Final = 0.25
+"""Records' times that move on more slowly than this share of the clock say little about the load."""
+MOST_AT_ONCE: Final = 8
+"""Of decisions, after a step that was so long."""
+
+
+@dataclass(frozen=True)
+class ElasticDegrees:
+    """Two control loops around the steps: each step is a sample, degrees are decided once in a period."""
+
+    loops: Loops
+
+    @property
+    def least(self) -> int:
+        """The fewest tasks of a stage."""
+        return self.loops.damped.min_degree
+
+    def choose(self, before: Degrees, learned: ElasticState | None) -> Degrees:
+        """What was decided, as far as the slots for it are there and warm; the fewest to begin with."""
+        wanted = self.wanted(before, learned)
+        if learned is None or learned.ready is None:
+            return wanted
+        most = max(self.least, learned.ready)
+        return Degrees(*(min(most, degree) for degree in wanted if degree is not None))
+
+    def wanted(self, before: Degrees, learned: ElasticState | None) -> Degrees:
+        """What was decided, within the limits of now."""
+        del before
+        if learned is None:
+            return Degrees(self.least, self.least)
+        loop = self._allowed(learned.loop)
+        return Degrees(loop.pane_degree, loop.window_degree)
+
+    def learn(self, learned: ElasticState | None, load: StepLoad) -> ElasticState:
+        """Take in one step; decide if a period is over."""
+        if learned is None:
+            loop = self.loops.start(self.least, self.least)
+            return ElasticState(loop, load.cut_us, load.t_max_us, load.ready, backlog_us=load.backlog_us)
+        after = replace(
+            learned, cut_us=load.cut_us, t_max_us=load.t_max_us, ready=load.ready, backlog_us=load.backlog_us
+        )
+        clock_us = load.cut_us - learned.cut_us
+        if clock_us <= 0 or load.first:  # the clock was set back, or nobody was there: nothing can be told
+            return after
+        sample = self.sample(learned, load, clock_us)
+        loop, decided, decisions = self._decide(self._allowed(learned.loop), sample)
+        after = replace(after, loop=loop, sample=sample, decided=decided or learned.decided)
+        return replace(after, decisions=learned.decisions + decisions, limit=self._limit(after))
+
+    def _decide(self, loop: LoopState, sample: InnerSample) -> tuple[LoopState, Decided | None, int]:
+        """Take in a sample: the degrees, the decision if there is one, and how many there were.
+
+        No step can be interrupted, so a burst may make one that lasts for several periods. The decisions that it has
+        kept from being made are made up for: what utilization would have been with the degrees that were decided
+        follows from the work.
+        """
+        degrees = loop
+        periods = int((loop.gathered.elapsed_us + sample.period_us) // self.loops.outer_us)
+        loop, first = self.loops.sample(loop, sample)
+        for _ in range(min(periods, MOST_AT_ONCE) - 1):
+            loop, _ = self.loops.sample(loop, _with_degrees(sample, degrees, loop, self.loops.outer_us))
+        return loop, first, min(periods, MOST_AT_ONCE)
+
+    def sample(self, learned: ElasticState, load: StepLoad, clock_us: int) -> InnerSample:
+        """Utilization of both stages, against the degrees that were decided: slots that are on their way count."""
+        parallel_us = load.pane_work_us + (0 if load.window_in_driver else load.window_work_us)
+        covered_us = self._covered_us(learned, load, clock_us)
+        cores = parallel_us / (covered_us * self._free(learned, load))
+        # In the driver it has one worker, whatever its degree; a step that closes no window has no such stage.
+        in_driver = load.window_work_us / covered_us if load.window_in_driver and load.window_work_us else None
+        lag_us = load.backlog_us or 0.0
+        waits = lag_us / self.loops.outer_us
+        loop = self._allowed(learned.loop)
+        return InnerSample(
+            period_us=float(max(clock_us, load.took_us)),
+            rho_panes=cores / loop.pane_degree + waits,
+            rho_windows=cores / loop.window_degree + waits if in_driver is None else in_driver,
+            panes=load.panes,
+            shards=load.shards,
+            pane_lag_us=lag_us,
+            window_lag_us=lag_us,
+        )
+
+    def _limit(self, after: ElasticState) -> str | None:
+        """What to do when all the tasks that there may be do not suffice."""
+        most, lag_us = self.loops.damped.max_degree, after.backlog_us or 0.0
+        if (
+            most is None
+            or max(after.loop.pane_degree, after.loop.window_degree) < most
+            or lag_us <= self.loops.outer_us
+        ):
+            return None
+        return (
+            f"{lag_us / 1e6:.3g} s of work wait at the source, and there are {most} tasks, the most that there may be. "
+            "Raise max_degree, or limit what a step takes in by the source's own option."
+        )
+
+    def _allowed(self, loop: LoopState) -> LoopState:
+        """A restart may have other limits."""
+        clamped = self.loops.damped.clamped
+        return replace(loop, pane_degree=clamped(loop.pane_degree), window_degree=clamped(loop.window_degree))
+
+    def _covered_us(self, learned: ElasticState, load: StepLoad, clock_us: int) -> float:
+        """Of how much time the batch has the records."""
+        if load.backlog_us is not None or learned.t_max_us is None or load.t_max_us is None:
+            return float(clock_us)
+        return max(SLOWEST_STREAM * clock_us, min(float(clock_us), float(load.t_max_us - learned.t_max_us)))
+
+    def _free(self, learned: ElasticState, load: StepLoad) -> float:
+        """The share of a period that is left for parallel work."""
+        driver_us = load.window_work_us if load.window_in_driver else 0
+        return 1.0 - min(MOST_OVERHEAD, (learned.elsewhere_us + load.waited_us + driver_us) / self.loops.outer_us)
+
+
+def _with_degrees(sample: InnerSample, before: LoopState, after: LoopState, period_us: float) -> InnerSample:
+    """What the same work would have been to other degrees, for so long."""
+    panes, windows = sample.rho_panes, sample.rho_windows
+    return replace(
+        sample,
+        period_us=period_us,
+        rho_panes=None if panes is None else panes * before.pane_degree / after.pane_degree,
+        rho_windows=None if windows is None else windows * before.window_degree / after.window_degree,
+    )

@@ -1,0 +1,34 @@
+"""AllocatedExecutors: with Spark's dynamic allocation only degrees change; Spark sees tasks wait, or executors idle."""
+
+from __future__ import annotations
+
+from skypane.spark.executors.cluster import Cluster
+
+
+class AllocatedExecutors:
+    """Spark asks for executors while tasks wait, and releases those that have been idle."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def describe(self) -> str:
+        """In words."""
+        return "degrees only: Spark's dynamic allocation adds executors while tasks wait and releases idle ones"
+
+    def slots(self) -> int:
+        """Of the executors that there are."""
+        return max(1, sum(executor.cores for executor in self._cluster.executors()))
+
+    def ready(self) -> int | None:
+        """As many as tasks wait for: fewer tasks would never bring more."""
+        return None
+
+    def count(self) -> int | None:
+        """Those that Spark has."""
+        return len(self._cluster.executors())
+
+    def follow(self, degree: int) -> None:
+        """Spark does."""
+
+    def close(self) -> None:
+        """Spark does."""

@@ -1,0 +1,98 @@
+"""Cluster: what Spark's own client interface says of executors, and does with them, through py4j."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from pyspark import SparkContext
+
+
+class Executor(NamedTuple):
+    """One that has registered."""
+
+    id: str
+    host: str
+    cores: int
+
+
+class Cluster:
+    """The executors of a Spark context, whoever manages the cluster: a standalone master, Kubernetes, YARN."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self.context = context
+        self._spark: Any = context._jsc.sc()  # noqa: SLF001 - the one way to Spark's client interface
+        self._jvm: Any = context._jvm  # noqa: SLF001
+
+    @property
+    def is_local(self) -> bool:
+        """Whether tasks run in this very process; ``local-cluster`` has executors."""
+        return str(self.context.master).split("[")[0] == "local"
+
+    @property
+    def allocates(self) -> bool:
+        """Whether Spark's dynamic allocation is on."""
+        return str(self._setting("spark.dynamicAllocation.enabled")).lower() == "true"
+
+    @property
+    def most_slots(self) -> int | None:
+        """How many tasks there can ever be at a time; ``None`` if nobody has said."""
+        if self.is_local:
+            return int(self.context.defaultParallelism)
+        cores = self._setting("spark.cores.max")
+        if cores is not None:
+            return int(cores)
+        executors = self._setting("spark.dynamicAllocation.maxExecutors") if self.allocates else None
+        return None if executors is None else int(executors) * self.cores_per_executor()
+
+    def executors(self) -> list[Executor]:
+        """Those that are registered now, oldest first."""
+        listed = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(self._spark.statusStore().executorList(True))
+        found = [
+            Executor(str(one.id()), str(one.hostPort()).rpartition(":")[0], int(one.totalCores()))
+            for one in listed
+            if str(one.id()) != "driver"
+        ]
+        return sorted(found, key=lambda executor: (len(executor.id), executor.id))
+
+    def cores_per_executor(self) -> int:
+        """As it is set, or as those have that are there."""
+        cores = self._setting("spark.executor.cores")
+        if cores is not None:
+            return int(cores)
+        return max((executor.cores for executor in self.executors()), default=1)
+
+    def ask_for(self, total: int) -> None:
+        """Have so many from now on. Fewer than there are: none is replaced, but none ends either."""
+        self._spark.requestTotalExecutors(total, 0, self._jvm.scala.collection.immutable.HashMap())
+
+    def release(self, executors: Iterable[Executor]) -> list[str]:
+        """End those that are not at work; which ones those were."""
+        ids = self._seq([executor.id for executor in executors])
+        ended = self._spark.schedulerBackend().killExecutors(ids, False, False, False)
+        return [str(one) for one in self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(ended)]
+
+    def placed(self, executors: Iterable[Executor]) -> Any:
+        """A Java RDD with a partition for each core of each executor, to be computed there."""
+        places = [
+            self._jvm.scala.Tuple2(executor.id, self._seq([f"executor_{executor.host}_{executor.id}"]))
+            for executor in executors
+            for _ in range(executor.cores)
+        ]
+        text = self._jvm.scala.reflect.ClassTag.apply(self._jvm.java.lang.Class.forName("java.lang.String"))
+        return self._spark.makeRDD(self._seq(places), text).toJavaRDD()
+
+    def _seq(self, items: list[Any]) -> Any:
+        array = self._jvm.java.util.ArrayList()
+        for item in items:
+            array.add(item)
+        return self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(array).toList()
+
+    def _setting(self, name: str) -> str | None:
+        return self.context.getConf().get(name)
+
+
+def executors_for(degree: int, cores: int) -> int:
+    """How many executors have so many slots."""
+    return max(1, math.ceil(degree / max(1, cores)))

@@ -1,0 +1,114 @@
+"""RequestedExecutors: on a cluster without dynamic allocation, ask for executors and release them as degrees change.
+
+Nothing of a query lives on an executor: state, partials and answers are files. So releasing one moves nothing, and
+between two steps it interrupts nothing. A new one is warmed before it counts: its Python starts, loads the compiled
+kernels, and only then are there tasks for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from weakref import WeakKeyDictionary
+
+from pyspark import SparkContext
+
+from skypane.spark.executors.cluster import Cluster, Executor, executors_for
+
+_log = logging.getLogger("skypane")
+_LOOK_EVERY_S = 0.25
+EXPLAINED = "skypane asks for executors and releases them; a new one is warm before it counts"
+_wanted: WeakKeyDictionary[SparkContext, dict[int, int]] = WeakKeyDictionary()
+"""How many each query wants: queries of one session share its executors, and together want the sum."""
+_lock = threading.RLock()
+
+
+class RequestedExecutors:
+    """Executors that follow the degrees of one query."""
+
+    def __init__(self, cluster: Cluster, warm_up: Callable[[Iterable[Executor]], None]) -> None:
+        self._cluster = cluster
+        self._warm_up = warm_up
+        self._cores = cluster.cores_per_executor()
+        self._found = cluster.executors()
+        # Those that are there from the beginning have run the check of the workers.
+        self._warm = {executor.id for executor in self._found}
+        self._released: set[str] = set()
+        self._asked: int | None = None
+        self._closed = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="skypane-executors", daemon=True)
+        self._watcher.start()
+
+    def describe(self) -> str:
+        """In words."""
+        return EXPLAINED
+
+    def slots(self) -> int:
+        """Of warm executors."""
+        return max(1, sum(executor.cores for executor in self._alive() if executor.id in self._warm))
+
+    def ready(self) -> int | None:
+        """The same."""
+        return self.slots()
+
+    def count(self) -> int | None:
+        """Also those that are still cold."""
+        return len(self._alive())
+
+    def follow(self, degree: int) -> None:
+        """Ask for more, or release those that no task needs."""
+        with _lock:
+            wishes = _wanted.setdefault(self._cluster.context, {})
+            wishes[id(self)] = executors_for(degree, self._cores)
+            self._have(sum(wishes.values()))
+
+    def close(self) -> None:
+        """The session gets back as many as it had, unless other queries decide about them."""
+        self._closed.set()
+        self._watcher.join(_LOOK_EVERY_S * 20)  # it may be warming somebody, which nobody needs any more
+        with _lock, suppress(Exception):  # the session may have been stopped
+            wishes = _wanted.get(self._cluster.context, {})
+            if wishes.pop(id(self), None) is not None:
+                self._have(sum(wishes.values()) or max(1, len(self._found)))
+
+    def _have(self, total: int) -> None:
+        """First the number, so that nobody replaces those that are released."""
+        if total != self._asked:
+            self._cluster.ask_for(total)
+            self._asked = total
+        alive = self._alive()
+        if len(alive) > total:
+            # Cold ones first, since they are of no use yet.
+            cold_first = sorted(alive, key=lambda one: (one.id not in self._warm, one.id), reverse=True)
+            self._released.update(self._cluster.release(cold_first[: len(alive) - total]))
+
+    def _alive(self) -> list[Executor]:
+        """Without those that are about to end."""
+        return [executor for executor in self._cluster.executors() if executor.id not in self._released]
+
+    def _watch(self) -> None:
+        """Warm whoever is new, asked for by us or in the place of one that died; release whoever came too late."""
+        while not self._closed.wait(_LOOK_EVERY_S):
+            try:
+                cold = [executor for executor in self._tidied() if executor.id not in self._warm]
+            except Exception:  # noqa: BLE001 - the session was stopped
+                return
+            self._make_warm(cold)
+
+    def _tidied(self) -> list[Executor]:
+        """Those that there are, once there are no more than are wanted."""
+        with _lock:
+            wishes = _wanted.get(self._cluster.context, {})
+            if id(self) in wishes:
+                self._have(sum(wishes.values()))
+            return self._alive()
+
+    def _make_warm(self, cold: list[Executor]) -> None:
+        try:
+            if cold:
+                self._warm_up(cold)
+        except Exception as error:  # noqa: BLE001 - they may have died; one that lives counts, be it cold
+            _log.warning("New executors could not be warmed: %s", str(error).strip().partition("\n")[0])
+        self._warm.update(executor.id for executor in cold)

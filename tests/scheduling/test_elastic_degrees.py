@@ -1,0 +1,288 @@
+"""Degrees that follow the load: utilization that does not saturate, decisions that a replay repeats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skypane.control.elastic import ElasticDecision, Snapshot
+from skypane.model.codec import plain, typed
+from skypane.model.errors import OptionError
+from skypane.scheduling.degrees import Degrees, FixedDegrees
+from skypane.scheduling.elastic import CONTROLLERS, Elastic
+from skypane.scheduling.elastic_degrees import ElasticDegrees
+from skypane.scheduling.elastic_state import ElasticState, StepLoad
+
+SECOND = 1_000_000
+START = Degrees()
+
+
+def load(at_s: float, **other: Any) -> StepLoad:
+    usual = StepLoad(
+        cut_us=round(at_s * SECOND),
+        t_max_us=round(at_s * SECOND),
+        pane_work_us=0,
+        window_work_us=0,
+        window_in_driver=False,
+        took_us=0,
+        waited_us=0,
+        panes=0,
+        shards=0,
+        backlog_us=0.0,
+    )
+    return replace(usual, **other)
+
+
+def elastic(**options: Any) -> ElasticDegrees:
+    return Elastic(**{"period": "1 second", "dwell": 1, **options}).degrees(most=64)
+
+
+def after(policy: ElasticDegrees, *loads: StepLoad) -> ElasticState:
+    learned = None
+    for one in loads:
+        learned = policy.learn(learned, one)
+    assert learned is not None
+    return learned
+
+
+def test_it_begins_with_the_fewest_and_the_first_step_only_sets_the_clock() -> None:
+    policy = elastic(min_degree=2)
+    assert policy.choose(START, None) == Degrees(2, 2)
+    learned = after(policy, load(0, pane_work_us=100 * SECOND))
+    assert learned.sample is None
+    assert policy.choose(START, learned) == Degrees(2, 2)
+
+
+@pytest.mark.parametrize("stretched", [1, 3, 20])
+def test_utilization_does_not_saturate_when_steps_stretch_with_their_load(stretched: int) -> None:
+    """Three cores' work for each second of the stream is utilization 3 of one task, however long the steps become."""
+    policy = elastic()
+    learned = after(
+        policy, load(0), load(stretched, pane_work_us=2 * stretched * SECOND, window_work_us=stretched * SECOND)
+    )
+    assert learned.sample is not None
+    assert learned.sample.rho_panes == pytest.approx(3.0)
+    assert learned.sample.rho_windows == pytest.approx(3.0)
+
+
+def test_both_stages_may_use_all_slots_so_each_is_measured_against_the_work_of_both() -> None:
+    policy = elastic(controller="ds2")
+    learned = after(policy, load(0), load(1, pane_work_us=3 * SECOND, window_work_us=SECOND))
+    # Four cores' work, at nine tenths of their time.
+    assert policy.wanted(START, learned) == Degrees(5, 5)
+
+
+def test_what_is_not_parallel_leaves_less_of_the_period() -> None:
+    policy = elastic()
+    learned = after(policy, load(0), load(1, pane_work_us=SECOND, waited_us=200_000))
+    assert learned.sample is not None
+    assert learned.sample.rho_panes == pytest.approx(1 / 0.8)
+    behind = replace(learned, elsewhere_us=10 * SECOND)
+    sample = policy.sample(behind, load(2, pane_work_us=SECOND), SECOND)
+    assert sample.rho_panes == pytest.approx(1 / 0.5 / behind.loop.pane_degree)
+
+
+def test_a_window_stage_in_the_driver_has_one_worker_and_takes_time_from_the_others() -> None:
+    policy = elastic()
+    learned = after(policy, load(0), load(1, pane_work_us=SECOND, window_work_us=250_000, window_in_driver=True))
+    assert learned.sample is not None
+    assert learned.sample.rho_windows == pytest.approx(0.25)
+    assert learned.sample.rho_panes == pytest.approx(1 / 0.75)
+    # A step that closes no window says nothing else about the one stage than about the other.
+    nothing = after(policy, load(0), load(1, pane_work_us=SECOND, window_in_driver=True))
+    assert nothing.sample is not None
+    assert nothing.sample.rho_windows == nothing.sample.rho_panes
+
+
+def test_what_waits_at_the_source_is_work_too() -> None:
+    policy = elastic(max_degree=8)
+    idle = after(policy, load(0), load(1, pane_work_us=100_000))
+    behind = after(policy, load(0), load(1, pane_work_us=100_000, backlog_us=2.0 * SECOND))
+    assert policy.wanted(START, idle) == Degrees(1, 1)
+    assert policy.wanted(START, behind) == Degrees(2, 2)
+    assert behind.sample is not None
+    assert behind.sample.rho_panes == pytest.approx(2.1)
+
+
+def test_where_no_more_tasks_can_be_had_it_says_so() -> None:
+    policy = elastic(max_degree=2)
+    behind = load(1, pane_work_us=SECOND, backlog_us=30.0 * SECOND)
+    learned = after(policy, load(0), behind)
+    assert policy.wanted(START, learned) == Degrees(2, 2)
+    assert learned.limit is not None
+    assert "30 s of work wait at the source, and there are 2 tasks, the most" in learned.limit
+    assert policy.learn(learned, load(2)).limit is None
+    assert after(elastic(max_degree=9), load(0), behind).limit is None
+
+
+def test_without_a_word_from_the_source_the_records_times_tell() -> None:
+    """A source with a limit, behind: in two seconds a step has covered one second of the stream."""
+    policy = elastic()
+    step = load(2, t_max_us=SECOND, pane_work_us=2 * SECOND, backlog_us=None)
+    learned = after(policy, load(0, backlog_us=None), step)
+    assert learned.sample is not None
+    assert learned.sample.rho_panes == pytest.approx(2.0)
+    # A replay in no time covers years; only the clock counts then.
+    fast = after(policy, load(0, backlog_us=None), replace(step, t_max_us=10**15))
+    assert fast.sample is not None
+    assert fast.sample.rho_panes == pytest.approx(1.0)
+
+
+def test_a_clock_that_was_set_back_says_nothing() -> None:
+    policy = elastic()
+    learned = after(policy, load(5), load(4, pane_work_us=100 * SECOND))
+    assert learned.sample is None
+    assert learned.cut_us == 4 * SECOND
+
+
+def test_a_restart_after_a_night_decides_nothing_from_the_night() -> None:
+    policy = elastic(controller="ds2")
+    learned = after(policy, load(0), load(1, pane_work_us=7 * SECOND))
+    assert policy.wanted(START, learned) == Degrees(8, 8)
+    again = policy.learn(learned, load(36_000, pane_work_us=9 * SECOND, first=True))
+    assert policy.wanted(START, again) == Degrees(8, 8)
+    assert again.cut_us == 36_000 * SECOND
+    assert policy.wanted(START, policy.learn(again, load(36_001, pane_work_us=9 * SECOND))) == Degrees(10, 10)
+
+
+def test_slots_count_when_they_are_there_but_are_decided_and_asked_for_at_once() -> None:
+    policy = elastic(controller="ds2", max_degree=8)
+    busy = load(1, pane_work_us=4 * SECOND, ready=1)
+    learned = after(policy, load(0, ready=1), busy)
+    assert policy.wanted(START, learned) == Degrees(5, 5)
+    assert policy.choose(START, learned) == Degrees(1, 1)
+    # They are on their way, so the same load asks for no more of them.
+    waiting = policy.learn(learned, replace(busy, cut_us=2 * SECOND, ready=3))
+    assert policy.wanted(START, waiting) == Degrees(5, 5)
+    assert policy.choose(START, waiting) == Degrees(3, 3)
+    # Where Spark adds executors because tasks wait, tasks must wait.
+    allocated = policy.learn(waiting, replace(busy, cut_us=3 * SECOND, ready=None))
+    assert policy.choose(START, allocated) == Degrees(5, 5)
+
+
+def test_another_run_may_have_other_limits() -> None:
+    learned = after(elastic(controller="ds2"), load(0), load(1, pane_work_us=20 * SECOND))
+    assert elastic(max_degree=4).choose(START, learned) == Degrees(4, 4)
+    assert elastic(min_degree=40).choose(START, learned) == Degrees(40, 40)
+    again = elastic(max_degree=4, controller="ds2").learn(learned, load(2, pane_work_us=20 * SECOND))
+    assert again.loop.pane_degree == 4
+    assert again.sample is not None
+    assert again.sample.rho_panes == pytest.approx(5.0)
+
+
+def in_a_loop(policy: ElasticDegrees, before: float, after: float, seconds: float = 100) -> list[tuple[float, int]]:
+    """When each step ended, and its degree: a stream that needs so many cores, from half of the time on others.
+
+    Batches take all that has come, so steps stretch while there are too few tasks; 0.3 s of each are for nothing.
+    """
+    learned, now_s, taken_s, degree = None, 0.0, 0.0, START
+    found = []
+    while now_s < seconds:
+        cut_s = max(now_s, taken_s + 0.5)
+        half = seconds / 2
+        early_s, late_s = max(0.0, min(cut_s, half) - taken_s), max(0.0, cut_s - max(taken_s, half))
+        work_s, taken_s = early_s * before + late_s * after, cut_s
+        degree = policy.choose(degree, learned)
+        took_s = 0.3 + work_s / 2 / (degree.panes or 1) + work_s / 2 / degree.windows
+        now_s = cut_s + took_s
+        half_us = round(work_s * SECOND / 2)
+        step = load(cut_s, pane_work_us=half_us, window_work_us=half_us)
+        learned = policy.learn(learned, replace(step, took_us=round(took_s * SECOND), waited_us=300_000))
+        found.append((now_s, max(degree.panes or 1, degree.windows)))
+    return found
+
+
+@pytest.mark.parametrize("controller", sorted(CONTROLLERS))
+@pytest.mark.parametrize(("before", "after"), [(1.0, 2.0), (0.5, 3.0), (3.0, 0.5), (4.0, 8.0)])
+def test_it_reacts_within_some_periods_and_does_not_swing(controller: str, before: float, after: float) -> None:
+    steps = in_a_loop(Elastic(controller=controller).degrees(most=16), before, after)
+    late = [(now_s, degree) for now_s, degree in steps if now_s > 50]
+    # Within four periods, growing or shrinking: enough for the work, and not twice as many as it needs.
+    settled = [degree for now_s, degree in late if now_s > 50 + 4 * 2.5 + (after < before) * 10]
+    assert min(settled) >= after
+    assert max(settled) <= max(2, 2 * after)
+    degrees = [degree for _, degree in late]
+    turns = [b - a for a, b in pairwise(degrees) if a != b]
+    assert sum((a > 0) != (b > 0) for a, b in pairwise(turns)) <= 1
+    # No step lasts much longer than two periods once the query has caught up with its beginning.
+    assert max(b - a for (a, _), (b, _) in pairwise(steps) if a > 30) < 6.0
+
+
+LOADS = st.lists(
+    st.builds(
+        load,
+        st.just(0),
+        pane_work_us=st.integers(0, 10**8),
+        window_work_us=st.integers(0, 10**8),
+        window_in_driver=st.booleans(),
+        took_us=st.integers(0, 10**8),
+        waited_us=st.integers(0, 10**7),
+        panes=st.integers(0, 9),
+        shards=st.integers(0, 99),
+        ready=st.none() | st.integers(1, 99),
+        backlog_us=st.none() | st.floats(0, 1e9),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60)
+@given(LOADS, st.sampled_from(sorted(CONTROLLERS)), st.lists(st.integers(1, 10**7), min_size=12, max_size=12))
+def test_a_replay_from_any_manifest_decides_the_same(loads: list[StepLoad], controller: str, gaps: list[int]) -> None:
+    policy = elastic(controller=controller, min_degree=2, max_degree=9, dwell=2)
+    learned: ElasticState | None = None
+    now_us = 0
+    for one, gap_us in zip(loads, gaps, strict=False):
+        now_us += gap_us
+        step = replace(one, cut_us=now_us, t_max_us=now_us // 2)
+        stored = None if learned is None else typed(plain(learned), ElasticState)
+        assert policy.choose(START, stored) == policy.choose(START, learned)
+        assert policy.learn(stored, step) == policy.learn(learned, step)
+        learned = policy.learn(learned, step)
+        for degrees in (policy.wanted(START, learned), policy.choose(START, learned)):
+            assert all(2 <= (degree or 0) <= 9 for degree in degrees)
+
+
+def test_fixed_degrees_learn_nothing() -> None:
+    policy = FixedDegrees(Degrees(3, 4))
+    assert policy.learn(None, load(1)) is None
+    assert policy.choose(START, None) == policy.wanted(START, None) == Degrees(3, 4)
+
+
+class Twice:
+    """A controller of one's own."""
+
+    name = "twice"
+
+    def decide(self, seen: Snapshot) -> ElasticDecision:
+        return ElasticDecision(2 * seen.pane_degree, 2 * seen.window_degree)
+
+
+def test_a_controller_of_ones_own() -> None:
+    wish = Elastic(controller=Twice(), period="1 second", max_degree=6)
+    policy = wish.degrees(most=64)
+    learned = after(policy, load(0), load(1), load(2), load(3))
+    assert policy.wanted(START, learned) == Degrees(6, 6)
+    assert wish.explain() == "elastic, 1 to 6 tasks, decided by twice every 1 s"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_degree": 0}, "min_degree=0 must be a whole number from 1"),
+        ({"max_degree": True}, "max_degree=True must be a whole number"),
+        ({"min_degree": 4, "max_degree": 3}, "max_degree=3 is less than min_degree=4"),
+        ({"controller": "pid"}, "controller='pid' is unknown; it must be one of fuzzy, threshold, ds2"),
+        ({"controller": 7}, "controller=7 must be a name or an object with a name and decide"),
+        ({"period": "soon"}, "period='soon' is not a duration"),
+        ({"dwell": 0}, "dwell=0 must be a whole number"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        Elastic(**options)

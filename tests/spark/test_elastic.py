@@ -1,0 +1,107 @@
+"""Elastic degrees on embedded Spark: they change between steps, are committed, and answers do not notice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from pyspark.sql import SparkSession
+
+import skypane as sp
+from skypane.api.stream import ContinuousQuery
+from skypane.control.elastic import ElasticDecision, Snapshot
+from skypane.spark.sinks.base import StepRows
+from tests.spark_support.streams import (
+    CollectSink,
+    Outputs,
+    check_run,
+    random_batches,
+    read_batches,
+    run_to_end,
+    write_batches,
+)
+
+
+class Script(CollectSink):
+    """One task after even steps, two after odd ones: what the sink has seen decides about the step after the next."""
+
+    name = "script"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.degree = 1
+
+    def publish(self, step: int, rows: StepRows) -> None:
+        super().publish(step, rows)
+        self.degree = step % 2 + 1
+
+    def decide(self, seen: Snapshot) -> ElasticDecision:
+        del seen
+        return ElasticDecision(self.degree, self.degree)
+
+
+def query(spark: SparkSession, folder: Path, script: Script, **parallel: Any) -> ContinuousQuery:
+    df = read_batches(spark, folder / "in")
+    elastic = sp.Elastic(controller=script, period="1 microsecond", dwell=1)
+    windowed = sp.stream(df, time="ts", key="zone").window("1 second", slide="500 milliseconds")
+    return windowed.skyline(minimize="a", maximize="b").parallel(elastic=elastic, inline_rows=0, **parallel)
+
+
+def test_degrees_change_between_steps_and_a_restart_goes_on_with_what_was_decided(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    batches, outputs = random_batches(seed=5, batches=7), Outputs(Script())
+    asked = query(spark, tmp_path, cast("Script", outputs.results), splitting="adaptive_pid")
+    write_batches(tmp_path / "in", batches[:5])
+    options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint"}
+    first = run_to_end(asked, outputs, flush=False, **options)
+    assert "executors     degrees only: the 2 slots" in first.explain()
+    assert "degrees       elastic, 1 to as many as there are tasks, decided by script every 1 us" in first.explain()
+    steps = first.metrics().recent
+    # The first step says when time began; from the second on every step decides for the next.
+    assert [(step.pane_degree, step.window_degree) for step in steps] == [(1, 1), (1, 1), (2, 2), (1, 1), (2, 2)]
+    assert [step.elastic.wanted_pane_degree for step in steps if step.elastic] == [1, 2, 1, 2, 1]
+    assert all(step.pane_tasks == step.pane_degree for step in steps)
+    learned = first._run._driver.manifest.state
+
+    write_batches(tmp_path / "in", batches[5:], first=5)
+    second = run_to_end(asked, outputs, **options)
+    again = second.metrics().recent
+    assert (again[0].pane_degree, again[0].window_degree) == (1, 1)
+    told = [step.elastic.decisions for step in (steps[-1], *again[:2]) if step.elastic]
+    assert 0 < told[0] == told[1] < told[2]
+    # What splitting has learned goes on with another degree.
+    after = second._run._driver.manifest.state
+    assert learned.routing is not None
+    assert after.routing is not None
+    assert learned.routing.strategy["degree"] == 2
+    assert {name for name in learned.routing.strategy if name in after.routing.strategy} > {"degree", "shards"}
+    assert second.metrics().last is not None
+    assert second.metrics().as_dict()["last"]["elastic"]["fired"] == ()
+    check_run(spark, asked, batches, outputs, second.metrics())
+
+
+def test_what_waits_at_a_paced_source_is_known(spark: SparkSession) -> None:
+    """A thousand records come each second, of which a step takes ten."""
+    df = (
+        spark.readStream.format("skypane-traffic")
+        .options(rate=1000, paced="true", attributes=2, max_records_per_batch=10, partitions=1, seed=1)
+        .load()
+    )
+    windowed = sp.stream(df, time="ts").window("1 second")
+    running = windowed.skyline(minimize="a0").parallel(elastic=True).start(sink=sp.DiscardSink(), trigger="0 seconds")
+    told: list[float | None] = []
+    while running.is_active and not any(told):
+        told = [step.elastic.backlog_ms for step in running.metrics().recent if step.elastic]
+        running.await_termination(0.05)
+    running.stop()
+    running.await_termination()
+    assert any(told)
+
+
+def test_fixed_degrees_have_no_elastic_metrics(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "in", random_batches(seed=6, batches=1))
+    asked = query(spark, tmp_path, Script()).parallel(elastic=False, degree=2)
+    last = run_to_end(asked, Outputs()).metrics().last
+    assert last is not None
+    assert (last.elastic, last.executors, last.window_degree) == (None, None, 2)
