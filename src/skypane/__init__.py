@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from skypane.model.groups import Groups
     from skypane.model.panes import Span
     from skypane.model.window import Window
+    from skypane.patterns import KeyFarm, PaneFarm, Pattern, WinFarm, WinMapReduce, WinSeq
     from skypane.queries.base import Dominance, Expression, Grouped, Invalid, Query, Row, Selection
     from skypane.queries.fold import Fold
     from skypane.queries.preferences import Preferences
@@ -73,6 +74,7 @@ _LAZY = {
     "skypane.model.groups": ("Groups",),
     "skypane.model.panes": ("Span",),
     "skypane.model.window": ("Window",),
+    "skypane.patterns": ("KeyFarm", "PaneFarm", "Pattern", "WinFarm", "WinMapReduce", "WinSeq"),
     "skypane.queries.base": ("Dominance", "Expression", "Grouped", "Invalid", "Query", "Row", "Selection"),
     "skypane.queries.fold": ("Fold",),
     "skypane.queries.preferences": ("Preferences",),
@@ -118,13 +120,16 @@ __all__ = [
     "Invalid",
     "Judgement",
     "KSlack",
+    "KeyFarm",
     "Lateness",
     "Measurement",
     "MemorySink",
     "Observation",
     "OptionError",
+    "PaneFarm",
     "PaneStrategy",
     "ParquetSink",
+    "Pattern",
     "PolicyState",
     "Preferences",
     "Query",
@@ -139,6 +144,9 @@ __all__ = [
     "Span",
     "StepRows",
     "Updates",
+    "WinFarm",
+    "WinMapReduce",
+    "WinSeq",
     "Window",
     "WorkerLoad",
     "as_of",

@@ -120,6 +120,7 @@ def test_a_policy_by_name() -> None:
         ("lateness", {"future_support": True}, "future_support=True must be a whole number from 1"),
         ("lateness", {"harm_horizon": 5}, "harm_horizon=5 must be a duration, zero, auto; durations are text"),
         ("parallel", {"splitting": "fair"}, "splitting='fair' is unknown; it must be one of combine, pane_rr"),
+        ("parallel", {"max_latency": "0 s"}, "max_latency='0 s' must be longer than zero"),
         ("parallel", {"pane_degree": 0}, "pane_degree=0 must be a whole number from 1 to 10000"),
         ("parallel", {"degree": 1.5}, "degree=1.5 must be a whole number from 1"),
         ("parallel", {"inline_rows": -1}, "inline_rows=-1 must be a whole number from 0"),

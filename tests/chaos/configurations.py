@@ -21,6 +21,7 @@ from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.partitioning import PARTITIONINGS
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from tests.functions import samples
+from tests.patterns.trees import TREES
 
 QUERIES: Mapping[str, dict[str, Any]] = {
     "skyline": {"minimize": "a", "maximize": "b"},
@@ -156,6 +157,12 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     }
     if rng.random() < 0.3:
         parallel |= {"degree": None, "pane_degree": None, **_elastic(rng)}
+    if rng.random() < 0.2:
+        kept = ("sliding", "processing", "partitioning")
+        parallel = {"pattern": rng.choice(TREES), **{name: parallel[name] for name in kept}}
+    else:
+        parallel["pattern"] = "auto"
+    parallel["max_latency"] = rng.choice([None, None, "1 second"])
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
         "window": rng.choice(ROW_WINDOWS if rng.random() < 0.2 else (*WINDOWS, LIVE)),

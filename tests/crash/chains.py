@@ -156,13 +156,14 @@ class World:
         parallel: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> dict[str, Any]:
+        own = chain.configuration.parallel
         return {
             "configuration": chain.configuration.as_json(),
             "sinks": chain.kinds,
             "input": source or self.source(PLAIN_CUTS[: chain.files]),
             "output": str(self.folder / chain.name),
             "failpoint": failpoint,
-            "parallel": {"inline_rows": 0, **(parallel or {})},
+            "parallel": {} if "pattern" in own else {"inline_rows": 0, **(parallel or {})},
             "options": {"available_now": True, **options},
         }
 

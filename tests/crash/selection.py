@@ -1,7 +1,7 @@
 """The kills of ``make test``: every failpoint, query, emission, policy and kind of sink at least once.
 
-Top-delta and aggregates have one key, whose windows several tasks share; of the skylines of windows of records and of
-every instant, they share the joins.
+Top-delta, aggregates and folds have one key, whose windows several tasks share, of folds as a tree of patterns says; of
+the skylines of windows of records and of every instant, they share the joins.
 """
 
 from __future__ import annotations
@@ -90,7 +90,18 @@ APPLY = Chain(
     ),
     files=5,
 )
-FOLD = Chain("fold", Configuration("fold", ("1 second", "250 milliseconds"), (), "kslack", "changes"), files=5)
+FOLD = Chain(
+    "fold",
+    Configuration(
+        "fold",
+        ("1 second", "250 milliseconds"),
+        (),
+        "kslack",
+        "changes",
+        parallel={"pattern": "WF(PF(2,1), 3)"},
+    ),
+    files=5,
+)
 ROWS = Chain(
     "rows",
     Configuration("skyline", (9, 2, "1 second"), (), "fixed_delay", "changes", parallel={"cut_rows": 0}),

@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError
+from skypane.patterns.base import Pattern
+from skypane.patterns.parse import parse_pattern
 
 _PLAIN = (str, int, float, list, tuple, dict, date, time)
 """What a TOML file can hold: never one of our objects."""
@@ -238,6 +240,32 @@ class Names(Kind):
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
             raise OptionError(f"{what}={value!r} must be {self.allowed}.")
+
+
+@dataclass(frozen=True)
+class Tree(Kind):
+    """A tree of patterns, as an object or as text, or one of some words."""
+
+    words: tuple[str, ...] = ()
+    metavar: ClassVar[str] = "TREE"
+
+    @property
+    def example(self) -> object:
+        """One of them."""
+        return "KF(4)"
+
+    @property
+    def allowed(self) -> str:
+        """How it is written."""
+        return ", ".join(["a tree such as WF(PF(2,3) L2, 10) L1", *self.words])
+
+    def check(self, what: str, value: object) -> None:
+        """A tree, or a text that means one."""
+        if isinstance(value, Pattern) or value in self.words:
+            return
+        if not isinstance(value, str):
+            raise OptionError(f"{what}={value!r} must be {self.allowed}.")
+        parse_pattern(value)
 
 
 @dataclass(frozen=True)

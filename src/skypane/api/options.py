@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
 from skypane.api.by_name import POLICIES
-from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, Share, Text, Whole
+from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, Share, Text, Tree, Whole
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
@@ -224,6 +224,14 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "auto",
         none=True,
     ),
+    Option(
+        "parallel",
+        "pattern",
+        Tree(("auto",)),
+        "Who does which work, as a tree of patterns; auto: as the settings below say, or planned step by step.",
+        "auto",
+    ),
+    Option("parallel", "max_latency", Length(), "Gather records as long as answers still come within this time."),
     Option("parallel", "splitting", Choice(SPLITTINGS, objects=True), "Who makes the partials.", "combine"),
     Option("parallel", "elastic", Flag(objects=True), "Let the degrees of both stages follow the load.", default=False),
     *ELASTIC,

@@ -9,15 +9,14 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal
 
 from skypane.api.by_name import as_policy
+from skypane.api.checked import checked, named
 from skypane.api.launch_options import launch_options
 from skypane.api.options import says_what_moved
 from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
 from skypane.api.waiting import Waiting
 from skypane.flow.definition import Definition
-from skypane.flow.processing.choice import check_processing
 from skypane.flow.windows.emit.base import Emission
-from skypane.flow.windows.slide.choice import check_slide
 from skypane.lateness.partitions import Across
 from skypane.lateness.policy import Lateness
 from skypane.model.ddl import SchemaLike
@@ -27,6 +26,7 @@ from skypane.model.live import LiveSpec
 from skypane.model.panes import Panes
 from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
+from skypane.patterns.base import Pattern
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.apply import Apply
 from skypane.queries.base import Query
@@ -212,7 +212,7 @@ class ContinuousQuery:
         """
         if self.source.partition is None and (across == "max" or max_lag not in (..., None)):
             raise OptionError("across= and max_lag= are for streams with partitions: sp.stream(..., partition='name').")
-        given = _given(
+        given = named(
             policy=policy if isinstance(policy, EllipsisType) else as_policy(policy),
             across=across,
             max_lag=max_lag,
@@ -228,6 +228,8 @@ class ContinuousQuery:
     def parallel(
         self,
         *,
+        pattern: Pattern | str | EllipsisType = ...,
+        max_latency: Duration | EllipsisType | None = ...,
         splitting: str | StrategyFactory | EllipsisType = ...,
         elastic: Elastic | bool | EllipsisType = ...,
         pane_degree: int | EllipsisType | None = ...,
@@ -242,6 +244,9 @@ class ContinuousQuery:
     ) -> ContinuousQuery:
         """Who does which work, and how; none of it changes an answer. What is left out stays as it was.
 
+        pattern: a tree such as ``sp.WinFarm(sp.PaneFarm(2, 3), 10)``, which says all that the options down to
+            ``inline_rows`` say, see docs/patterns.md; ``"auto"`` (the default): they do, or steps are planned.
+        max_latency: how long answers may take, e.g. ``"500 ms"``: decides when to take a step, instead of ``trigger``.
         splitting: who makes the partials. ``"combine"`` (the default): of what a task has read. Others send records:
             ``"pane_rr"``, ``"tuple_rr"``, ``"adaptive"``, ``"adaptive_pid"`` or your own ``sp.PaneStrategy``.
         pane_degree, degree: the most tasks of the pane stage, and of the window stage (default: as many as Spark runs).
@@ -256,7 +261,7 @@ class ContinuousQuery:
         processing: ``"out_of_order"`` (the default), or, to compare, ``"in_order"``: buffer records until sealed.
         """
         options = {name: value for name, value in locals().items() if name != "self"}
-        given = _given(**options)
+        given = named(**options)
         return replace(self, parallelism=replace(self.parallelism, **given))
 
     @says_what_moved
@@ -326,15 +331,6 @@ class ContinuousQuery:
             processing=self.parallelism.processing,
             sets_aside=run.failed is not None,
         )
-        if run.failed is not None and not self.question.runs_functions:
-            raise OptionError(f"failed= is for apply and fold, which call functions, not for {self.question.kind}.")
-        check_slide(definition)
-        check_processing(definition)
-        definition.emit.check(definition)
+        definition = checked(definition, self.parallelism, run)
         punctuator = self.waiting.punctuator(self.spec, self.source.partition)
         return definition, launch_options(run, punctuator, self.parallelism.settings(slots))
-
-
-def _given(**options: object) -> dict[str, Any]:
-    """Those that a caller has named."""
-    return {name: value for name, value in options.items() if value is not ...}

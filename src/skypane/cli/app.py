@@ -10,6 +10,7 @@ from rich.text import Text
 
 import skypane
 from skypane.cli.demo import demo
+from skypane.cli.explore import explore
 from skypane.cli.init import init
 from skypane.cli.lateness import lateness
 from skypane.cli.run import run
@@ -56,5 +57,5 @@ def main(
     del version
 
 
-for command in (demo, init, run, generate, inspect, lateness, simulate):
+for command in (demo, init, run, explore, generate, inspect, lateness, simulate):
     app.command()(command)

@@ -51,7 +51,7 @@ def run(
     if check:
         _say(console, "Checked without Spark: every setting, durations, choices, numbers, folders, the query's terms.")
     stopping = StopRequest()
-    with stopping.listening(), _spark(console, log) as spark:
+    with stopping.listening(), embedded(console, log) as spark:
         stopping.listen()  # Spark has taken Ctrl-C
         if stopping.asked:
             _say(console, "Stopped before the query was started.")
@@ -68,7 +68,8 @@ def run(
 
 
 @contextmanager
-def _spark(console: Console, log: Path) -> Iterator[SparkSession]:
+def embedded(console: Console, log: Path) -> Iterator[SparkSession]:
+    """Spark while it is needed."""
     _say(console, f"Starting embedded Spark (its log: {log}) ...")
     with children_ignore(signal.SIGTERM):
         spark = sp.embedded_session("skypane-run", log_file=log)

@@ -156,6 +156,8 @@ class WindowReport(Generic[R, S]):
     """How many tasks shared the join of a key, where the most did."""
     busy_us: tuple[int, ...] = ()
     """How long each task worked."""
+    visits: int = 1
+    """How many windows look at a row."""
     in_driver: bool = True
     """Whether it ran where the step is decided: a job of its own costs more than little work."""
     took_us: int = 0
@@ -188,6 +190,7 @@ class WindowReport(Generic[R, S]):
             rows_owned=sum(p.rows_owned for p in parts),
             joiners=max((p.joiners for p in parts), default=1),
             busy_us=_chained(p.busy_us for p in parts),
+            visits=max((p.visits for p in parts), default=1),
             in_driver=all(p.in_driver for p in parts),
             took_us=max((p.took_us for p in parts), default=0),
         )

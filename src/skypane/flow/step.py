@@ -7,7 +7,7 @@ returns depends on the state and the batch; measured times change later plans on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.flow.latency import Latencies, PaneClock
+from skypane.flow.measured import measured, not_busy_us
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.decision import Decision, decide, decide_ending
 from skypane.flow.panes.held import in_doubt
@@ -25,6 +26,9 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
 from skypane.model.ledger import Ledger
 from skypane.model.panes import PaneRange, range_of
+from skypane.patterns.costs import Learned
+from skypane.patterns.lowered import Lowered
+from skypane.patterns.planner import Planner
 from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState, shards_by_pane
 from skypane.scheduling.batch_planner import BatchPlanner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
@@ -42,6 +46,10 @@ class Flow:
     degrees: DegreePolicy = field(default_factory=FixedDegrees)
     splitting: str | StrategyFactory | None = None
     """Who routes records to the tasks of the pane stage; ``None`` if partials are made where the records are."""
+    plan: Lowered | None = None
+    """What a tree of patterns says about all this, if there is one; it goes before the two."""
+    planner: Planner | None = None
+    """Who plans each step from what the ones before took, where nobody has said how."""
 
     @classmethod
     def of(
@@ -50,11 +58,23 @@ class Flow:
         punctuator: Punctuator,
         degrees: DegreePolicy | None = None,
         splitting: str | StrategyFactory | None = None,
+        plan: Lowered | None = None,
+        planner: Planner | None = None,
     ) -> Flow:
         """With everything that the windows decide about waiting filled in."""
         punctuator = punctuator.for_panes(definition.window)
         definition = replace(definition, most_slack_us=punctuator.policy.most_slack_us(definition.window))
-        return cls(definition, punctuator, degrees or FixedDegrees(), splitting)
+        if plan is not None:
+            degrees, splitting = FixedDegrees(plan.degrees), plan.splitting
+        return cls(definition, punctuator, degrees or FixedDegrees(), splitting, plan, planner)
+
+    def plan_after(self, before: StepState[S]) -> Lowered | None:
+        """How the tasks of the next step share the work, if anybody says so."""
+        return self.plan if self.planner is None else self.planner.plan(before.learned)
+
+    def learned(self, before: Learned | None, panes: PaneReport[R], windows: WindowReport[R, S]) -> Learned | None:
+        """What is known after a step, if steps are planned."""
+        return None if self.planner is None else (before or Learned()).after(measured(panes, windows))
 
     def start(self) -> StepState[S]:
         """Before the first record."""
@@ -83,6 +103,8 @@ class StepState(Generic[S]):
     """How many tasks the stages of the last step were to have."""
     routing: RoutingState | None = None
     """What the next batch's plan is made from, if records are routed."""
+    learned: Learned | None = None
+    """What the next steps are planned from, if they are."""
     elastic: ElasticState | None = None
     """What the next degrees are chosen from, if they follow the load."""
     told: int = 0
@@ -107,6 +129,8 @@ class Move(Generic[R]):
     """Rows of all these partials."""
     ending: Ending | None = None
     """Of a step that the clock decided: what it ends."""
+    plan: Lowered | None = None
+    """How the tasks share the work, where a tree of patterns says so."""
     filled: PaneRange | None = None
     """The panes of the step's accepted records, as far as they are known; for planning only."""
 
@@ -180,7 +204,8 @@ def step(
     # Whoever routes says below what it has learned; what was learned before others took over would be out of date.
     stepped = _move(flow, before, replace(before, degrees=degrees, routing=None), stages, panes, decision, now_us)
     learned_degrees = flow.degrees.learn(before.elastic, _load(stepped, now_us, capacity, routed=plan is not None))
-    stepped = replace(stepped, state=replace(stepped.state, elastic=learned_degrees))
+    known = flow.learned(before.learned, stepped.panes, stepped.windows)
+    stepped = replace(stepped, state=replace(stepped.state, elastic=learned_degrees, learned=known))
     if planner is None or plan is None:
         return stepped
     outcome = _outcome(flow.definition, stepped, now_us, slots)
@@ -238,19 +263,7 @@ def _move(
 ) -> Stepped[R, S]:
     """Run the window stage for what was decided, and add everything up."""
     after_us = decision.progress.punctuation_us
-    move = Move(
-        before=before.progress.for_workers(),
-        after_us=after_us,
-        degree=base.degrees.windows,
-        partials=panes.partials,
-        trusted=decision.partials,
-        held=decision.held,
-        late=panes.late,
-        rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
-        ending=ending,
-        filled=range_of([*decision.records_by_pane]),
-    )
-    windows = stages.windows(move, before.kept)
+    windows = stages.windows(_move_of(flow, before, base, panes, decision, ending), before.kept)
     clock, latencies = before.clock.advance(
         flow.definition.window, decision.records_by_pane, now_us, before.progress.punctuation_us, after_us
     )
@@ -265,8 +278,32 @@ def _move(
         judged_so_far=before.judged_so_far + windows.judged,
         clock=clock,
     )
-    panes = replace(panes, records_by_pane=decision.records_by_pane)
-    return Stepped(after, decision.ledger, panes, windows, decision.quarantined, latencies)
+    seen = replace(panes, records_by_pane=decision.records_by_pane)
+    return Stepped(after, decision.ledger, seen, windows, decision.quarantined, latencies)
+
+
+def _move_of(
+    flow: Flow,
+    before: StepState[S],
+    base: StepState[S],
+    panes: PaneReport[R],
+    decision: Decision,
+    ending: Ending | None,
+) -> Move[R]:
+    """What the window stage is told."""
+    return Move(
+        before=before.progress.for_workers(),
+        after_us=decision.progress.punctuation_us,
+        degree=base.degrees.windows,
+        partials=panes.partials,
+        trusted=decision.partials,
+        held=decision.held,
+        late=panes.late,
+        rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
+        ending=ending,
+        plan=flow.plan_after(before),
+        filled=range_of([*decision.records_by_pane]),
+    )
 
 
 def _outcome(definition: Definition, stepped: Stepped[R, S], now_us: int, slots: int) -> BatchOutcome:
@@ -286,9 +323,9 @@ def _load(stepped: Stepped[R, S], now_us: int, capacity: Capacity, *, routed: bo
     """The batch as those see it who decide degrees."""
     panes, windows = stepped.panes, stepped.windows
     busy_us = [task.busy_us for task in panes.tasks]
-    waited_us = _not_busy_us(panes.took_us, busy_us, capacity.slots)
+    waited_us = not_busy_us(panes.took_us, busy_us, capacity.slots)
     if not windows.in_driver:
-        waited_us += _not_busy_us(windows.took_us, windows.busy_us, capacity.slots)
+        waited_us += not_busy_us(windows.took_us, windows.busy_us, capacity.slots)
     # Tasks that make partials of what they read have a shard of every pane, which says nothing about the load.
     shards = shards_by_pane(panes.tasks) if routed else {}
     return StepLoad(
@@ -305,11 +342,6 @@ def _load(stepped: Stepped[R, S], now_us: int, capacity: Capacity, *, routed: bo
         backlog_us=capacity.backlog_us,
         first=capacity.first,
     )
-
-
-def _not_busy_us(took_us: int, busy_us: Sequence[int], slots: int) -> int:
-    """Of the time of a stage: what starting tasks and bringing their reports back took."""
-    return max(0, took_us - max(max(busy_us, default=0), sum(busy_us) // slots))
 
 
 def _first_open_pane(definition: Definition, progress: Progress) -> int | None:

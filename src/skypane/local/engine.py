@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from skypane.flow.late.past import Past, forget_panes, forget_revisions, in_rang
 from skypane.flow.latency import Latencies
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.worker import PaneWorker
+from skypane.flow.patterned import fitted
 from skypane.flow.processing.base import WindowInputs
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, PaneReport, WindowReport
@@ -26,9 +28,12 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Ending
 from skypane.local.delivery import Delivery, StepDelivery
 from skypane.local.preparation import prepare
+from skypane.local.spreading import spread
 from skypane.model.ledger import Ledger
 from skypane.model.panes import PaneRange, range_of_all
-from skypane.scheduling.batch_plan import BatchPlan
+from skypane.patterns.base import Pattern
+from skypane.patterns.lowered import Lowered
+from skypane.scheduling.batch_plan import BatchPlan, TaskLoad
 from skypane.scheduling.degrees import Degrees, FixedDegrees
 from skypane.scheduling.ownership import JoinSharing, Ownership
 from skypane.scheduling.partitioning import (
@@ -74,6 +79,8 @@ class Engine:
     """How the windows of a key are dealt out where there are more tasks than keys."""
     ownership: Ownership = "rr"
     """How the joins of its rows are, where windows are not."""
+    pattern: Pattern | None = None
+    """Who does which work; it goes before every degree that is given."""
 
     def start(self) -> EngineState:
         """Before the first record."""
@@ -111,7 +118,9 @@ class Engine:
 
     def _flow(self, degree: int) -> Flow:
         degrees = FixedDegrees(Degrees(windows=degree))
-        return Flow.of(self.definition, Punctuator(self.policy, self.guard, self.sources), degrees)
+        plan = None if self.pattern is None else self.pattern.lowered()
+        definition = self.definition if self.pattern is None else fitted(self.definition, self.pattern)
+        return Flow.of(definition, Punctuator(self.policy, self.guard, self.sources), degrees, plan=plan)
 
 
 def held_rows(state: EngineState) -> int:
@@ -136,14 +145,15 @@ class _Stages:
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
     ) -> tuple[PaneReport[pa.Table], pa.Table | None]:
-        """One task for each table."""
-        del plan, degree
-        reports = []
-        for rows in self.tasks:
+        """One task for each table, or as the plan or the degree says."""
+        definition, reports = self.definition, []
+        for rows in spread(definition, self.tasks, plan, degree):
+            started = time.perf_counter_ns()
             worker = PaneWorker(self.definition, frontier)
-            definition = self.definition
             worker.feed(prepare(definition.query, definition.keys, rows, with_id=definition.needs_record_id))
-            reports.append(worker.finish())
+            report = worker.finish()
+            busy_us = (time.perf_counter_ns() - started) // 1_000
+            reports.append(replace(report, tasks=(TaskLoad(busy_us, report.delivered, report.records_by_pane),)))
         report = PaneReport.merge(reports, frontier.guard)
         return report, together(report.suspects)
 
@@ -158,19 +168,23 @@ class _Stages:
         for table in present([*held.to_answer, late, *fresh]):
             sizes.update(rows_by_group(table))
         rows = present([*held.to_answer, *fresh])
-        joins = self._joins if processing_of(self.definition).shares_joins else None
-        shares = window_shares(sizes, move.degree, "ranges", self._cutting(move, rows, late), joins)
+        plan = move.plan or Lowered(key_tasks=move.degree, partitioning=self.partitioning)
+        cutting = self._cutting(move, rows, late, plan.partitioning)
+        joins = self._joins if processing_of(self.definition).shares_joins and plan.window_tasks is None else None
+        shares = window_shares(sizes, plan.key_tasks, "ranges", cutting, joins, plan.window_tasks)
         report = WindowReport.merge(self._tasks(move, shares, rows, lambda share: _inputs(held, fresh, late, share)))
         remembered = self._remembered(held, report.kept, move.after_us)
         return replace(report, kept=replace(remembered, held=present([move.held])))
 
-    def _cutting(self, move: Move[pa.Table], rows: Sequence[pa.Table], late: pa.Table | None) -> Cutting | None:
+    def _cutting(
+        self, move: Move[pa.Table], rows: Sequence[pa.Table], late: pa.Table | None, partitioning: Partitioning
+    ) -> Cutting | None:
         """How windows may be cut: where the rows are is known exactly."""
         filled = range_of_all(panes_in(table) for table in rows)
         if move.after_us is None or filled is None:
             return None
         span = self.definition.window.span(move.before.punctuation_us, move.after_us)
-        return processing_of(self.definition).cutting(span, filled, self.partitioning, late=late is not None)
+        return processing_of(self.definition).cutting(span, filled, partitioning, late=late is not None)
 
     @property
     def _joins(self) -> JoinSharing:

@@ -217,10 +217,12 @@ def window_shares(
     scheduling: WindowScheduling,
     cutting: Cutting | None,
     joins: JoinSharing | None = None,
+    ways: int | None = None,
 ) -> list[WindowShare]:
     """The tasks of the window stage: ranges of key groups; windows of those with far too many rows for one task.
 
-    Where windows cannot be cut, others may be asked to do a share of the joins.
+    Where windows cannot be cut, others may be asked to do a share of the joins. ``degree`` is how many tasks there are,
+    or with ``ways``, by how many each range is shared, how many ranges.
     """
     whole = task_ranges(rows_by_group, degree, scheduling)
     if (cutting is None and joins is None) or scheduling == "round_robin":
@@ -229,7 +231,7 @@ def window_shares(
     shares: list[WindowShare] = []
     for groups in whole:
         rows = sum(count for group, count in rows_by_group.items() if groups.first <= group < groups.end)
-        worth = rows * most // max(1, total)
+        worth = ways or rows * most // max(1, total)
         if cutting is None:
             shares.append(WindowShare(groups, joiners=max(1, worth) if joins is not None and joins.pays(rows) else 1))
             continue

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.flow.step import Capacity, Flow, ends_anything, finish, step
 from skypane.lateness.suspects import Ending
 from skypane.model.errors import CheckpointError
+from skypane.patterns.planner import Planning
 from skypane.spark.executors.base import Executors, GivenSlots
 from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
 from skypane.spark.outputs import Outputs
@@ -84,6 +85,11 @@ class StepDriver:
         self._checkpoint.log_intent(self.manifest.step + 1, intent)
         reach("intent.logged")
         self._carry_out(intent)
+
+    def planning(self) -> Planning | None:
+        """Who plans the next step, and what is known for it; nobody if somebody has said how to share the work."""
+        planner = self._flow.planner
+        return None if planner is None else Planning(planner, self.manifest.state.learned)
 
     def resume(self) -> None:
         """Repeat a step that the clock decided before a crash."""

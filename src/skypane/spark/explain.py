@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skypane.flow.definition import Definition
+from skypane.flow.patterned import work_of
 from skypane.flow.processing.choice import processing_of
 from skypane.model.durations import format_duration_us
+from skypane.patterns.lowered import ALL_ROWS
 from skypane.scheduling.ownership import JOIN_VISITS
 from skypane.spark.options import LaunchOptions
 from skypane.spark.settings import Settings
@@ -39,7 +41,6 @@ def explain(definition: Definition, options: LaunchOptions, executors: str = "")
     )
     wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
     settings = options.settings
-    inline = f"{settings.inline_rows:,}"
     lines = [
         f"query         {definition.query.kind}: {definition.query.explain()}",
         f"{'live' if definition.emit.instants else 'windows':14}{window}, by {definition.time}; {window.explain()}",
@@ -48,8 +49,9 @@ def explain(definition: Definition, options: LaunchOptions, executors: str = "")
         f"times         {guard.describe()}",
         *_explain_lateness(definition, options),
         f"pace          {_pace(definition, options)}",
+        *_explain_pattern(definition, settings),
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
-        f"window stage  {settings.window_tasks} by key group; in the driver below {inline} rows",
+        f"window stage  {_window_stage(settings)}",
         *_explain_cut(definition, settings),
         *([f"degrees       {settings.elastic.explain()}", f"executors     {executors}"] if settings.elastic else []),
         f"results       {options.sink.describe()}",
@@ -59,6 +61,23 @@ def explain(definition: Definition, options: LaunchOptions, executors: str = "")
         f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
     ]
     return "\n".join(lines)
+
+
+def _explain_pattern(definition: Definition, settings: Settings) -> list[str]:
+    """The tree that was asked for, and what of it is fused."""
+    if settings.tree is None or settings.plan is None:
+        return []
+    lines = settings.tree.describe(work_of(definition)).splitlines()
+    fused = settings.plan.fused()
+    return [f"{'' if number else 'pattern':14}{line}" for number, line in enumerate([*lines, f"fused: {fused}"])]
+
+
+def _window_stage(settings: Settings) -> str:
+    """Its tasks, and where they run."""
+    if settings.inline_rows >= ALL_ROWS:
+        return "in the driver"
+    tasks = f"{settings.window_tasks} by key group"
+    return f"{tasks}; in the driver below {settings.inline_rows:,} rows" if settings.inline_rows else tasks
 
 
 def _failed(options: LaunchOptions) -> str:
@@ -71,12 +90,17 @@ def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
     if settings.one_window_task or settings.window_scheduling == "round_robin":
         return []
     processing, rows = processing_of(definition), settings.cut_rows
-    if processing.shares_joins:
+    if processing.shares_joins and settings.plan is None:
         least = f"{rows // JOIN_VISITS:,} rows on"
         return [f"one key       tasks share the join of its rows ({settings.ownership}) from {least}, on a cluster"]
     if not processing.cuts_windows:
         return [f"one key       one task {'follows' if definition.emit.instants else 'answers all windows of'} a key"]
     how = f"tasks share its windows ({settings.partitioning})"
+    if settings.plan is not None:
+        shares = settings.plan.window_tasks or 1
+        return [
+            f"one key       {shares} {how}" if shares > 1 else "one key       one task answers all windows of a key"
+        ]
     return [f"one key       {how} from {rows:,} rows on, counted once for each window"]
 
 
@@ -92,6 +116,8 @@ def _pace(definition: Definition, options: LaunchOptions) -> str:
     if options.trigger is None:
         return f"what is available now, then end; {endings[options.ending]}"
     pace = f"a step every {options.trigger}"
+    if options.settings.max_latency_us is not None:
+        pace = f"steps as large as answers within {format_duration_us(options.settings.max_latency_us)} allow"
     if options.idle_timeout_us is None:
         return pace
     return f"{pace}; after {format_duration_us(options.idle_timeout_us)} without records {endings['idle']}"

@@ -20,6 +20,7 @@ from skypane.flow.windows.lowering import FAILED
 from skypane.model.columns import GROUP, ID, PREFIX, WINDOW
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
+from skypane.patterns.pace import Pace
 from skypane.spark.driver import StepDriver
 from skypane.spark.executors.choice import executors_of, most_degree
 from skypane.spark.executors.warming import warm_kernels
@@ -29,6 +30,7 @@ from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.query import QueryRun, RunningQuery, readable
 from skypane.spark.schemas import arrow_schema, with_own_types
+from skypane.spark.session import is_embedded
 from skypane.spark.shipping import check_ships
 from skypane.spark.sinks.base import Continuation, Sink
 from skypane.spark.sinks.places import check_apart
@@ -103,7 +105,7 @@ def _start(
     most: int,
 ) -> RunningQuery:
     """Open the checkpoint and the sinks, repeat what a crash interrupted, hand over to Spark."""
-    flow = Flow.of(definition, options.punctuator, options.settings.degree_policy(most), options.settings.splitting)
+    flow = _flow(prepared.sparkSession, definition, options, most)
     manifest = checkpoint.open(_fingerprint(definition, records), flow.start(), options.accept_changed_code)
     spark = prepared.sparkSession
     outputs = _outputs(definition, options, records, arrow_schema(prepared))
@@ -123,23 +125,43 @@ def _start(
         ending=options.ending if options.trigger is None else None,
         idle_timeout_s=None if idle_us is None else idle_us / 1e6,
         temporary=temporary,
+        pace=_pace(options),
         all_waits_us=_all_waits_us(options),
     )
     driver.resume()
     writer = prepared.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", str(checkpoint.spark))
-    if options.trigger is None:
-        writer = writer.trigger(availableNow=True)
-    else:
-        pace_ms = parse_duration_us(options.trigger, "trigger", zero_ok=True) // 1_000
-        writer = writer.trigger(processingTime=f"{pace_ms} milliseconds")
+    writer = writer.trigger(**_trigger(options))
     run.begin((writer.queryName(options.name) if options.name else writer).start())
     return RunningQuery(run, explain(definition, options, executors.describe()))
+
+
+def _trigger(options: LaunchOptions) -> dict[str, Any]:
+    """When Spark cuts batches; where answers have a bound, at once: the query itself waits between steps."""
+    if options.trigger is None:
+        return {"availableNow": True}
+    bounded = options.settings.max_latency_us is not None
+    pace_ms = 0 if bounded else parse_duration_us(options.trigger, "trigger", zero_ok=True) // 1_000
+    return {"processingTime": f"{pace_ms} milliseconds"}
 
 
 def _all_waits_us(options: LaunchOptions) -> float | None:
     """Of a run over what is available now: all of it waits, also where the source does not say how much it is."""
     elastic = options.settings.elastic
     return None if elastic is None or options.trigger is not None else float(elastic.period_us)
+
+
+def _flow(spark: SparkSession, definition: Definition, options: LaunchOptions, most: int) -> Flow:
+    """The query with its lateness, and with whoever says how the work is shared."""
+    settings = options.settings
+    planner = settings.planner(definition, embedded=is_embedded(spark))
+    degrees = settings.degree_policy(most)
+    return Flow.of(definition, options.punctuator, degrees, settings.splitting, settings.plan, planner)
+
+
+def _pace(options: LaunchOptions) -> Pace | None:
+    """Who says when steps are taken, where answers have a bound; what is available now is there already."""
+    most_us = options.settings.max_latency_us
+    return None if most_us is None or options.trigger is None else Pace(most_us)
 
 
 def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:

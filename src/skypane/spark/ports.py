@@ -18,6 +18,7 @@ from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, PaneReport, WindowReport, added
 from skypane.flow.step import Move
 from skypane.model.panes import range_of_all
+from skypane.patterns.lowered import Lowered
 from skypane.scheduling.batch_plan import BatchPlan
 from skypane.scheduling.ownership import JoinSharing
 from skypane.scheduling.partitioning import Cutting, WindowShare, window_shares
@@ -29,6 +30,7 @@ from skypane.spark.jobs.tasks import run_tasks
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, run_window_job, store_state
 from skypane.spark.outputs import Outputs
 from skypane.spark.schemas import arrow_schema
+from skypane.spark.session import is_embedded
 from skypane.spark.settings import Settings
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.failpoints import reach
@@ -104,9 +106,10 @@ class SparkStages:
             trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
             move = replace(move, partials=(*move.partials, *trusted), trusted=None)
         rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
-        scheduling, cutting = self.settings.window_scheduling, self._cutting(move, kept)
-        shares = window_shares(rows, move.degree, scheduling, cutting, self._joins(move))
-        in_driver = self._in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares)
+        plan = move.plan or self.settings.lowered(move.degree)
+        scheduling, cutting = self.settings.window_scheduling, self._cutting(move, kept, plan)
+        shares = window_shares(rows, plan.key_tasks, scheduling, cutting, self._joins(move, plan), plan.window_tasks)
+        in_driver = _in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares, plan)
         late, failed = self.outputs.late, self.outputs.failed
         job = WindowJob(
             definition=self.definition,
@@ -122,6 +125,7 @@ class SparkStages:
             threads=self._threads(len(shares), move.degree, in_driver=in_driver),
         )
         report = run_window_job(job, self._run_tasks, in_driver=in_driver, joining=partial(self._joining, move.degree))
+        report = replace(report, visits=1 if cutting is None else cutting.visits)
         past = replace(
             report.kept,
             sealed=(*kept.sealed, *report.kept.sealed),
@@ -129,20 +133,20 @@ class SparkStages:
         )
         return replace(report, kept=tidy_past(self.state_folder, self.step, self.definition, past, move.after_us))
 
-    def _cutting(self, move: Move[Written], kept: Kept[StoredPart]) -> Cutting | None:
+    def _cutting(self, move: Move[Written], kept: Kept[StoredPart], plan: Lowered) -> Cutting | None:
         """How the windows of a heavy key may be dealt out to several tasks."""
         filled = range_of_all([move.filled, *(part.numbers for part in kept.to_answer)])
         if move.after_us is None or filled is None or move.degree < 2:
             return None
         span = self.definition.window.span(move.before.punctuation_us, move.after_us)
         late = bool(move.late)
-        cutting = processing_of(self.definition).cutting(span, filled, self.settings.partitioning, late=late)
-        return None if cutting is None else replace(cutting, least_rows=self.settings.cut_rows)
+        cutting = processing_of(self.definition).cutting(span, filled, plan.partitioning, late=late)
+        return None if cutting is None else replace(cutting, least_rows=plan.cut_rows)
 
-    def _joins(self, move: Move[Written]) -> JoinSharing | None:
+    def _joins(self, move: Move[Written], plan: Lowered) -> JoinSharing | None:
         """Whether tasks may share the join of a heavy key; where all slots are in this process, threads are cheaper."""
         sharing = JoinSharing(self.settings.ownership, self.settings.cut_rows)
-        worth_it = sharing.cut_rows == 0 or not self._embedded
+        worth_it = plan.window_tasks is None and (sharing.cut_rows == 0 or not self._embedded)
         moves = move.after_us is not None and move.degree > 1
         return sharing if moves and worth_it and processing_of(self.definition).shares_joins else None
 
@@ -160,11 +164,7 @@ class SparkStages:
 
     @property
     def _embedded(self) -> bool:
-        return str(self.spark.sparkContext.master).startswith("local")
-
-    def _in_driver(self, rows: int, shares: Sequence[WindowShare]) -> bool:
-        """Whether a job would cost more than it saves: few rows, and no key whose windows are worth cutting."""
-        return rows <= self.settings.inline_rows and all(share.cut is None for share in shares)
+        return is_embedded(self.spark)
 
     def _threads(self, tasks: int, degree: int, *, in_driver: bool) -> int:
         """Slots that would be idle are used by threads: with one key there is only one task, however many cores.
@@ -174,3 +174,8 @@ class SparkStages:
         """
         slots = self.settings.slots if self.settings.elastic is None else min(self.settings.slots, degree)
         return max(1, min(slots // tasks, os.cpu_count() or 1)) if self._embedded or in_driver else 1
+
+
+def _in_driver(rows: int, shares: Sequence[WindowShare], plan: Lowered) -> bool:
+    """Whether a job would cost more than it saves: few rows, and no key whose windows are worth cutting."""
+    return rows <= plan.inline_rows and all(share.cut is None for share in shares)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -16,6 +17,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.lateness.suspects import Ending
 from skypane.model.errors import SkypaneError
+from skypane.patterns.pace import Pace
+from skypane.patterns.planner import Planning
 from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
 from skypane.spark.ending import ran_to_the_end
@@ -67,14 +70,22 @@ class RunningQuery:
         return self._run.metrics()
 
     def explain(self) -> str:
-        """What the query does, stage by stage."""
-        return self._explanation
+        """What the query does, stage by stage, and how it shares the work now."""
+        planning = self.planning()
+        plan = [] if planning is None else planning.planner.explain(planning.learned)
+        told = [f"{'' if number else 'plan':14}{line}" for number, line in enumerate(plan)]
+        pace = self._run.pace
+        return "\n".join([self._explanation, *told, *([] if pace is None else [f"latency       {pace.explain()}"])])
 
     def __repr__(self) -> str:
         metrics, failed = self.metrics(), self.exception() is not None
         how = "failed" if failed else "active" if self.is_active else "ended"
         counts = f"{metrics.steps} steps, {metrics.delivered:,} records, {metrics.windows:,} answers"
         return f"<RunningQuery {how}: {counts}>"
+
+    def planning(self) -> Planning | None:
+        """Who plans the next step, and what is known for it; nobody if somebody has said how to share the work."""
+        return self._run.planning()
 
     def exception(self) -> BaseException | None:
         """What made the query fail, if it did."""
@@ -91,6 +102,13 @@ class RunningQuery:
         return self._run.is_working
 
 
+class Waited(NamedTuple):
+    """When the last step began, and until when the query waited after it: seconds of a clock that goes forward."""
+
+    began: float
+    until: float
+
+
 class QueryRun:
     """What goes on behind the handle: takes Spark's batches, notices an idle stream, a wish to stop, the end."""
 
@@ -102,6 +120,7 @@ class QueryRun:
         ending: Ending | None,
         idle_timeout_s: float | None,
         temporary: Path | None,
+        pace: Pace | None = None,
         all_waits_us: float | None = None,
     ) -> None:
         self._driver = driver
@@ -110,6 +129,8 @@ class QueryRun:
         self._ending = ending
         self._idle_timeout_s = idle_timeout_s
         self._temporary = temporary
+        self.pace = pace
+        self._waited: Waited | None = None
         self._spark_query: StreamingQuery | None = None
         self._lock = threading.RLock()
         self._thread_of_step: int | None = None
@@ -125,6 +146,10 @@ class QueryRun:
         last = recent[-1] if recent else None
         state = manifest.state
         return Metrics(state.ledger, state.judged_so_far, state.windows, manifest.step, last, recent, state.failures)
+
+    def planning(self) -> Planning | None:
+        """Who plans the next step, and what is known for it."""
+        return self._driver.planning()
 
     def is_own_thread(self) -> bool:
         """Whether the caller is in the middle of a step, which cannot end before the caller goes on."""
@@ -152,6 +177,7 @@ class QueryRun:
 
     def on_batch(self, df: DataFrame, batch_id: int) -> None:
         """Called by Spark for every batch."""
+        began = time.monotonic()
         # Before the lock too: whoever stops Spark holds the lock and waits for this thread to end.
         self._refuse_if_stopping()
         with self._lock:
@@ -170,6 +196,17 @@ class QueryRun:
                 self._thread_of_step = None
             if (last := self.metrics().last) is not None and last.records:
                 self._last_activity = time.monotonic()
+        if self.pace is not None:
+            self._gather(self.pace, began, 0 if last is None else last.records)
+
+    def _gather(self, pace: Pace, began: float, records: int) -> None:
+        """Wait before the next batch is cut; Spark cuts it as soon as this thread is back. A wish to stop ends it."""
+        before, now = self._waited, time.monotonic()
+        if before is not None:
+            pace.between((began - before.until) * 1e6)
+        pace.stepped(records, (now - began) * 1e6, None if before is None else (began - before.began) * 1e6)
+        self.stopping.wait(pace.gather_us / 1e6)
+        self._waited = Waited(began, time.monotonic())
 
     def _refuse_if_stopping(self) -> None:
         if self.stopping.is_set():

@@ -106,3 +106,8 @@ def _stderr_to(log: Path) -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(target)
+
+
+def is_embedded(spark: SparkSession) -> bool:
+    """Whether tasks run in this machine, on the driver's own cores."""
+    return str(spark.sparkContext.master).startswith("local")

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skypane.flow.definition import Definition
+from skypane.flow.patterned import planner_of
+from skypane.patterns.base import Pattern
+from skypane.patterns.lowered import Lowered
+from skypane.patterns.planner import Planner
 from skypane.scheduling.degrees import DegreePolicy, Degrees, FixedDegrees
 from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.ownership import Ownership
@@ -32,10 +37,35 @@ class Settings:
     """How the rows of such a key are dealt out where its windows are not: tasks then share the join of its rows."""
     elastic: Elastic | None = None
     """Whether degrees follow the load; those above are not looked at then."""
+    planned: bool = False
+    """Whether steps are planned from what the ones before took: nobody has said how to share the work."""
+    tree: Pattern | None = None
+    """The tree of patterns that was asked for, if any."""
+    plan: Lowered | None = None
+    """What a tree of patterns says about all this, if there is one; it goes before the rest."""
+    max_latency_us: int | None = None
+    """How long an answer may take; it says when steps are taken, then."""
 
     def degree_policy(self, most: int) -> DegreePolicy:
         """Who decides the degrees, where there can be so many tasks at a time."""
         return FixedDegrees(self.degrees) if self.elastic is None else self.elastic.degrees(most)
+
+    def lowered(self, degree: int) -> Lowered:
+        """The same in the words of trees, for so many tasks of the window stage."""
+        return self.plan or Lowered(
+            self.degrees.panes,
+            self.splitting,
+            key_tasks=degree,
+            partitioning=self.partitioning,
+            cut_rows=self.cut_rows,
+            inline_rows=self.inline_rows,
+        )
+
+    def planner(self, definition: Definition, *, embedded: bool) -> Planner | None:
+        """Who plans the steps, if nobody has said how to share the work."""
+        if not self.planned:
+            return None
+        return planner_of(definition, self.lowered(self.degrees.windows), self.slots, embedded=embedded)
 
     @property
     def pane_tasks(self) -> str:

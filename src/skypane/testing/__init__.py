@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from skypane.testing.fold_laws import check_fold
     from skypane.testing.law import LawBroken
     from skypane.testing.pane_strategy_laws import check_pane_strategy
+    from skypane.testing.pattern_laws import check_pattern
     from skypane.testing.policy_laws import check_policy
     from skypane.testing.query_laws import check_query
     from skypane.testing.sink_laws import check_sink
@@ -18,12 +19,21 @@ _FOUND_IN = {
     "LawBroken": "law",
     "check_fold": "fold_laws",
     "check_pane_strategy": "pane_strategy_laws",
+    "check_pattern": "pattern_laws",
     "check_policy": "policy_laws",
     "check_query": "query_laws",
     "check_sink": "sink_laws",
 }
 
-__all__ = ["LawBroken", "check_fold", "check_pane_strategy", "check_policy", "check_query", "check_sink"]
+__all__ = [
+    "LawBroken",
+    "check_fold",
+    "check_pane_strategy",
+    "check_pattern",
+    "check_policy",
+    "check_query",
+    "check_sink",
+]
 
 
 def __getattr__(name: str) -> Any:

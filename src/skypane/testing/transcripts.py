@@ -50,6 +50,7 @@ from skypane.model.live import LiveSpec
 from skypane.model.panes import Panes
 from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
+from skypane.patterns.base import Pattern
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.apply import Apply
 from skypane.queries.base import Query
@@ -122,9 +123,9 @@ def load_transcripts(folder: Path) -> list[Transcript]:
     ]
 
 
-def replay(transcript: Transcript, degree: int = 1) -> list[Replayed]:
+def replay(transcript: Transcript, degree: int = 1, pattern: Pattern | None = None) -> list[Replayed]:
     """Run a story on the pure engine."""
-    engine = Engine(transcript.definition, transcript.policy, transcript.guard)
+    engine = Engine(transcript.definition, transcript.policy, transcript.guard, pattern=pattern)
     state, outcomes = engine.start(), []
     for step in transcript.steps:
         if step.records is None:

@@ -64,6 +64,9 @@ class Processing(ABC):
     buffers: ClassVar[bool] = False
     """Whether the pane stage hands records over as they are, and the window stage keeps them until they are sealed."""
 
+    divides_windows: ClassVar[bool] = False
+    """Whether there is a slide with which several tasks can share the windows of one key."""
+
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
 

@@ -27,6 +27,7 @@ class OutOfOrder(Processing):
     """The default for windows of time."""
 
     name = "out_of_order"
+    divides_windows = True
 
     @property
     def hands_over(self) -> str:

@@ -21,6 +21,11 @@ def default_slide(definition: Definition) -> str:
     """The fastest strategy: incremental where windows overlap and the query allows it."""
     if definition.query.dominance is not None and (definition.window.overlap or definition.emit.looks_back):
         return CriticalSlide.name
+    return slide_apart(definition)
+
+
+def slide_apart(definition: Definition) -> str:
+    """The fastest strategy that answers each window from its own panes, so that tasks can share them."""
     if definition.query.keeps_records:  # there is nothing to combine once for several windows
         return RecomputeSlide.name
     many_panes = definition.window.panes_per_window >= FEW_PANES

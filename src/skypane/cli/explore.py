@@ -1,0 +1,132 @@
+"""``skypane explore``: a query in every tree of patterns that can do its work, what each takes and was predicted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import skypane as sp
+from skypane.cli.run import embedded
+from skypane.cli.run_flags import with_run_flags
+from skypane.cli.run_query import check_folder, plan
+from skypane.cli.run_spec import Spec, load_spec
+from skypane.model.errors import OptionError
+from skypane.patterns.exploration import Explored, against_best, rank_correlation
+from skypane.patterns.parse import parse_pattern
+from skypane.traffic.plots import BLUE, RED, new_figure, save_figure
+
+if TYPE_CHECKING:
+    from skypane.api.stream import ContinuousQuery
+    from skypane.patterns.base import Pattern
+    from skypane.spark.query import RunningQuery
+
+_COLD = 2
+"""The first steps of a run are slow whatever the tree."""
+
+
+@with_run_flags
+def explore(
+    config: Annotated[Path | None, typer.Argument(help="A TOML file; options below replace its settings.")] = None,
+    *,
+    tree: Annotated[list[str] | None, typer.Option(help="A tree more, e.g. 'PF(4,2)'. Repeat it for several.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Where to draw predicted against measured, as PNG.")] = None,
+    log: Annotated[Path, typer.Option(help="Where Spark's own log goes.")] = Path("logs/spark.log"),
+    given: Spec,
+) -> None:
+    """Run a query in every tree of patterns that can do its work: what the planner predicts, and what each takes.
+
+    Takes what 'skypane run' takes. The source must end; sinks and checkpoint are not touched. See docs/patterns.md.
+    """
+    console = Console()
+    more = [parse_pattern(text) for text in tree or ()]
+    planned = plan(load_spec(config, given))
+    check_folder("--log", log.parent)
+    if plot is not None:
+        check_folder("--plot", plot.parent)
+    if not planned.query.parallelism.planned:
+        raise OptionError("explore tries every way to share the work: leave out pattern, degree and the like.")
+    with embedded(console, log) as spark:
+        found = exploration(planned.over_records(spark), more, console)
+    for text in (found.table(), found.verdict()):
+        console.print(text, highlight=False)
+    if plot is not None:
+        console.print(f"Drew {found.draw(plot)}.", highlight=False)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What was found out."""
+
+    explored: Sequence[Explored]
+    chosen: Pattern
+    """What the planner's plan amounts to."""
+    usual_ms: float
+    """What a step takes that is planned."""
+
+    def table(self) -> Table:
+        """A row for each tree."""
+        table = Table(title="A step of both stages, in milliseconds", title_justify="left")
+        for name in ("tree", "predicted", "measured", ""):
+            table.add_column(name, justify="left" if name in ("tree", "") else "right")
+        for each in sorted(self.explored, key=lambda each: each.measured_ms):
+            note = "what the planner's plan amounts to" if each.tree == self.chosen else ""
+            table.add_row(str(each.tree), f"{each.predicted_ms:,.0f}", f"{each.measured_ms:,.0f}", note)
+        table.add_row("as planned, step by step", "", f"{self.usual_ms:,.0f}", "what runs by default")
+        return table
+
+    def verdict(self) -> str:
+        """How far predictions agree with measurements, in words."""
+        agreed, worse = rank_correlation(self.explored), against_best(self.explored, self.chosen)
+        said = [] if agreed is None else [f"Rank correlation of predicted and measured: {agreed:.2f}."]
+        return " ".join([*said, *([] if worse is None else [f"{self.chosen} took {worse:.2f} x the fastest."])])
+
+    def draw(self, path: Path) -> Path:
+        """A point for each tree; on the line they took what was predicted."""
+        figure = new_figure(rows=2)
+        axes = figure.subplots()
+        for each in self.explored:
+            axes.plot(each.measured_ms, each.predicted_ms, "o", color=RED if each.tree == self.chosen else BLUE)
+            axes.annotate(f" {each.tree}", (each.measured_ms, each.predicted_ms), fontsize=8)
+        most = max(max(each.measured_ms, each.predicted_ms) for each in self.explored) * 1.15
+        axes.plot([0, most], [0, most], color="grey", linewidth=0.8)
+        axes.set(xlim=(0, most), ylim=(0, most), xlabel="measured, ms a step", ylabel="predicted, ms a step")
+        return save_figure(figure, path)
+
+
+def exploration(
+    query: ContinuousQuery, more: Sequence[Pattern], console: Console, trees: Sequence[Pattern] | None = None
+) -> Exploration:
+    """Run the query as it is planned, then in each tree; by default in all that the planner thinks of."""
+    usual = _run(query)
+    planning = usual.planning()
+    learned = None if planning is None else planning.learned
+    if planning is None or learned is None or len(_steps(usual)) <= _COLD:
+        raise OptionError("the source has too few batches: give it smaller ones, e.g. max_records_per_batch=10000.")
+    planner, explored = planning.planner, []
+    for each in dict.fromkeys([*(trees or planner.candidates()), *more]):
+        console.print(f"running {each} ...", highlight=False)
+        took_ms = _took_ms(_run(query.parallel(pattern=each)))
+        explored.append(Explored(each, planner.predicted(each, learned).step_us / 1e3, took_ms))
+    return Exploration(explored, planner.chosen(learned).tree, _took_ms(usual))
+
+
+def _run(query: ContinuousQuery) -> RunningQuery:
+    running = query.start(sink=sp.DiscardSink(), available_now=True)
+    running.await_termination()
+    return running
+
+
+def _steps(running: RunningQuery) -> list[float]:
+    """What both stages took together."""
+    return [step.pane_ms + step.window_ms for step in running.metrics().recent if step.kind == "batch"]
+
+
+def _took_ms(running: RunningQuery) -> float:
+    return median(_steps(running)[_COLD:])

@@ -1,0 +1,49 @@
+"""Patterned: a query as trees of patterns see it, and as it has to be for one of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skypane.flow.definition import Definition
+from skypane.flow.processing.choice import processing_of
+from skypane.flow.windows.slide.choice import slide_apart
+from skypane.model.errors import OptionError
+from skypane.patterns.base import Pattern, Work
+from skypane.patterns.extent import Extent
+from skypane.patterns.lowered import Lowered
+from skypane.patterns.planner import Planner
+
+
+def work_of(definition: Definition) -> Work:
+    """What is to be done, as far as a pattern has to know."""
+    query, window = definition.query, definition.window
+    panes = window if window.rows is None else window.rows.ranks
+    return Work(
+        Extent(panes.panes_per_window * panes.pane_us, panes.panes_per_slide * panes.pane_us),
+        query.decomposable and not query.keeps_records,
+        processing_of(definition).divides_windows,
+        "records" if window.counted else "us",
+    )
+
+
+def planner_of(definition: Definition, base: Lowered, slots: int, *, embedded: bool) -> Planner:
+    """Who plans the steps of a query for which nobody has said how."""
+    processing = processing_of(definition)
+    threaded = definition.query.dominance is not None
+    return Planner(work_of(definition), base, slots, embedded, processing.cuts_windows, threaded)
+
+
+def fitted(definition: Definition, tree: Pattern) -> Definition:
+    """The query as the tree can run it, or an error that says why it cannot.
+
+    The critical slide answers all windows of a key at once. Where tasks are to share them, others have to serve.
+    """
+    tree.check(work_of(definition))
+    if not tree.lowered().shares_windows or processing_of(definition).cuts_windows:
+        return definition
+    if definition.sliding != "auto":
+        raise OptionError(
+            f"sliding={definition.sliding!r} answers all windows of a key together, and {tree} shares them. "
+            "Leave sliding= out, or use KeyFarm(n)."
+        )
+    return replace(definition, sliding=slide_apart(definition))

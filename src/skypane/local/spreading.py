@@ -1,0 +1,44 @@
+"""Spreading: the records of a batch over the tasks of the pane stage, as a batch plan says, or as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from skypane.flow.definition import Definition
+from skypane.model.groups import Int64Array
+from skypane.scheduling.batch_plan import BatchPlan
+from skypane.tables.rows import together
+from skypane.tables.times import times_us
+
+
+def spread(
+    definition: Definition, tables: Sequence[pa.Table], plan: BatchPlan | None, degree: int | None
+) -> Sequence[pa.Table]:
+    """A table for each task: those that there are, put together to at most ``degree``, or where the plan sends rows."""
+    if plan is None:
+        return tables if degree is None or len(tables) <= degree else _bounded(tables, degree)
+    rows = together(tables)
+    if rows is None:
+        return tables
+    workers = _workers(definition, rows, plan)
+    return [rows.filter(pa.array(workers == worker)) for worker in range(plan.degree)]
+
+
+def _bounded(tables: Sequence[pa.Table], degree: int) -> list[pa.Table]:
+    """Neighbours together, as Spark's ``coalesce`` does it."""
+    borders = [index * len(tables) // degree for index in range(degree + 1)]
+    return [pa.concat_tables(tables[low:high]) for low, high in pairwise(borders) if low < high]
+
+
+def _workers(definition: Definition, rows: pa.Table, plan: BatchPlan) -> Int64Array:
+    """The worker of each row; any of them quarantines one without a time."""
+    times = rows.column(definition.time)
+    known = times.is_valid().to_numpy()
+    panes = np.zeros(rows.num_rows, dtype=np.int64)
+    panes[known] = definition.window.pane_of(times_us(times.drop_null()))
+    numbers = zip(panes.tolist(), range(rows.num_rows), strict=True)
+    return np.array([plan.worker(pane, number) for pane, number in numbers], dtype=np.int64)

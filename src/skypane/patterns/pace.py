@@ -1,0 +1,71 @@
+"""Pace: how long to gather records before the next step, so that answers come within a bound (paper 5, corrected).
+
+A record that just misses a step waits until the next one is cut, and for that step: with an interval I between cuts,
+and steps that take ``fixed + record x rate x I``, for ``I + fixed + record x rate x I`` at most. Larger steps are
+cheaper for each record, so I is as long as the bound allows; where none is short enough, steps follow each other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from skypane.patterns.costs import NEWS, Sums
+
+HEADROOM = 0.1
+"""The share of the bound that is left for what nobody foresees."""
+_REMEMBERED = 8
+
+
+class Pace:
+    """Fed with what every step took; of one run, since it decides nothing but when batches are cut."""
+
+    def __init__(self, most_us: int) -> None:
+        self.most_us = most_us
+        self._sums = Sums(1e-6, 0.0, 1e-6, 0.0, 0.0)
+        self._between_us: deque[float] = deque(maxlen=_REMEMBERED)
+        self._rate: float | None = None
+        """Records in a microsecond."""
+        self.gather_us = 0.0
+        """How long to wait after the last step."""
+
+    def between(self, us: float) -> None:
+        """From the end of the wait until the next step began: the engine's own time, if there were records at all."""
+        self._between_us.append(us)
+
+    def stepped(self, records: int, took_us: float, interval_us: float | None) -> None:
+        """A step of so many records; ``interval_us`` since the one before was cut."""
+        if interval_us:
+            seen = records / interval_us
+            self._rate = seen if self._rate is None else (1 - NEWS) * self._rate + NEWS * seen
+        self._sums = self._sums.with_step(records, 1.0, round(took_us))
+        interval = self.interval_us()
+        self.gather_us = max(0.0, interval - self.step_us(interval))
+
+    def step_us(self, interval_us: float) -> float:
+        """What a step takes that has the records of so long, until its answers are published."""
+        record_us, fixed_us = self._sums.solved()
+        return self._own_us + fixed_us + record_us * (self._rate or 0.0) * interval_us
+
+    def interval_us(self) -> float:
+        """The longest time between cuts that keeps the bound; never shorter than the step itself."""
+        fixed = self.step_us(0.0)
+        slope = (self.step_us(1e6) - fixed) / 1e6
+        within = (self.most_us * (1 - HEADROOM) - fixed) / (1 + slope)
+        shortest = fixed / (1 - slope) if slope < 1 else float("inf")
+        return max(within, min(shortest, float(self.most_us)))
+
+    def latency_us(self) -> float:
+        """The longest that a record is expected to wait for its answer, once its window has ended."""
+        interval = self.interval_us()
+        return interval + self.step_us(interval)
+
+    @property
+    def _own_us(self) -> float:
+        """The engine's own time for a step: the least that was seen lately, since it also waits for records there."""
+        return min(self._between_us, default=0.0)
+
+    def explain(self) -> str:
+        """What is done, in words."""
+        if self._rate is None:
+            return "decided from the first steps; until then they follow each other at once"
+        return f"gathers records for {self.gather_us / 1e3:.0f} ms a step; {self.latency_us() / 1e3:.0f} ms predicted"

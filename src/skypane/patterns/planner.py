@@ -1,0 +1,184 @@
+"""Planner: predicts what each tree would take in the next step, and says from how many rows on more tasks pay.
+
+It decides from what was committed with the last step, so a step that is repeated is planned the same way again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from skypane.patterns.base import Pattern, Work
+from skypane.patterns.costs import Learned
+from skypane.patterns.key_farm import KeyFarm
+from skypane.patterns.lowered import ALL_ROWS, Lowered
+from skypane.patterns.pane_farm import PaneFarm
+from skypane.patterns.win_farm import WinFarm
+from skypane.patterns.win_map_reduce import WinMapReduce
+from skypane.patterns.win_seq import WinSeq
+
+FIRST_STEPS: Final = 3
+"""So many steps are only watched: in the first ones everything is slow."""
+INLINE_ROWS: Final = (2_000, 1_000_000)
+CUT_ROWS: Final = (50_000, 20_000_000)
+"""What is computed stays within: a measurement may be of a bad moment."""
+_NEARLY_ALL: Final = 0.99
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a tree would take."""
+
+    tree: Pattern
+    pane_us: float
+    window_us: float
+
+    @property
+    def step_us(self) -> float:
+        """Both stages."""
+        return self.pane_us + self.window_us
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans the steps of one query on an engine with so many slots."""
+
+    work: Work
+    base: Lowered
+    """What is done as long as nothing is known."""
+    slots: int
+    embedded: bool = True
+    """Whether the driver has the cores on which tasks would run."""
+    cuts: bool = True
+    """Whether tasks can share the windows of one key as they slide now."""
+    threaded: bool = False
+    """Whether one task alone uses all cores."""
+
+    def plan(self, learned: Learned | None) -> Lowered:
+        """The next step's: the same mechanism, with what the query's own steps say about when more tasks pay."""
+        if learned is None or learned.steps < FIRST_STEPS or self.slots < 2 or not learned.load.rows:
+            return self.base
+        return replace(self.base, inline_rows=self._inline_rows(learned), cut_rows=self._cut_rows(learned))
+
+    def _inline_rows(self, learned: Learned) -> int:
+        """From so many rows on a job saves more than it costs.
+
+        Nothing is changed for a driver apart from the workers, nor where a job is said to save less than it does: one
+        task that may use all cores was measured, several that would not are predicted.
+        """
+        one_key = learned.load.heaviest > _NEARLY_ALL
+        if not self.embedded or (self.threaded and not one_key):
+            return self.base.inline_rows
+        saved = 0.0 if one_key else 1 - max(1 / self.slots, learned.load.heaviest)
+        return _even(learned.costs.window_job_us, self._row_us(learned) * saved, INLINE_ROWS)
+
+    def _cut_rows(self, learned: Learned) -> int:
+        """From so many rows on, each counted as often as it is looked at, sharing the windows of a key does."""
+        if not self.cuts:
+            return self.base.cut_rows
+        saved = 1 - 1 / self.slots
+        return _even(learned.costs.window_job_us, self._row_us(learned) / learned.load.visits * saved, CUT_ROWS)
+
+    def _row_us(self, learned: Learned) -> float:
+        """What a row takes, with its share of the answers."""
+        return learned.costs.row_us + learned.costs.window_us * learned.load.windows / learned.load.rows
+
+    def candidates(self) -> list[Pattern]:
+        """Trees that can do the work with as many tasks as there are slots."""
+        n = self.slots
+        trees: list[Pattern] = [WinSeq(), KeyFarm(n), WinFarm(n), PaneFarm(n, 1, 2), PaneFarm(n, n, 2), PaneFarm(n, n)]
+        if n > 1:
+            trees += [WinMapReduce(n, 1, 2), WinMapReduce(n, n, 2), WinMapReduce(n, n), KeyFarm(n, level=1)]
+        if n > 3:
+            trees += [KeyFarm(WinFarm(n // 2), 2), WinFarm(PaneFarm(1, n // 2, 2), 2)]
+        legal = [tree for tree in trees if tree.legal(self.work) and (self.cuts or not tree.lowered().shares_windows)]
+        # Where windows overlap, pane farms do what map-reduce does, and share more.
+        overlaps = any(tree.kind == PaneFarm.kind for tree in legal)
+        return [tree for tree in legal if not (overlaps and tree.kind == WinMapReduce.kind)]
+
+    def chosen(self, learned: Learned) -> Prediction:
+        """The tree that the plan amounts to with the expected load."""
+        plan, load = self.plan(learned), learned.load
+        # A key is shared by as many tasks as its share of all rows is worth.
+        heavy = load.rows * load.heaviest * load.visits > plan.cut_rows and round(load.heaviest * self.slots, 6) >= 2
+        if self.cuts and heavy and load.windows > 1:
+            wanted = [tree for tree in self.candidates() if tree.lowered().window_tasks == self.slots]
+        else:
+            inline = load.rows <= plan.inline_rows
+            whole = [tree for tree in self.candidates() if not tree.lowered().shares_windows]
+            wanted = [tree for tree in whole if _alone(tree) == inline]
+        found = [self.predicted(tree, learned) for tree in wanted if tree.lowered().splitting is None]
+        return min(found, key=lambda each: each.step_us) if found else self.predicted(WinSeq(), learned)
+
+    def reason(self, learned: Learned) -> str:
+        """Why, in a sentence."""
+        chosen, plan, costs = self.chosen(learned), self.plan(learned), learned.costs
+        work = f"about {learned.load.rows:,.0f} rows a step, {self._row_us(learned):.2g} us each"
+        job = f"a job of its own for the window stage takes {costs.window_job_us / 1e3:.0f} ms"
+        if chosen.tree.lowered().shares_windows:
+            return f"{work}, most of them of one key: tasks share its windows"
+        if _alone(chosen.tree):
+            return f"{work}: {job}, which pays from {plan.inline_rows:,} rows on"
+        return f"{work}: {job}, and its tasks save more"
+
+    def explain(self, learned: Learned | None) -> list[str]:
+        """The tree that runs, those that come next, what they would take, and why."""
+        if learned is None or learned.steps < FIRST_STEPS or not learned.load.rows:
+            return [f"decided from the query's own steps, after {FIRST_STEPS} of them"]
+        chosen = self.chosen(learned)
+        others = [each for each in self.ranked(learned) if each.tree != chosen.tree][:3]
+        told = ", ".join(f"{each.tree} {each.step_us / 1e3:.0f} ms" for each in others)
+        return [
+            f"{chosen.tree}, {chosen.step_us / 1e3:.0f} ms a step predicted: {self.reason(learned)}",
+            *([f"runners-up: {told}"] if told else []),
+        ]
+
+    def ranked(self, learned: Learned | None) -> list[Prediction]:
+        """All of them, the fastest first."""
+        known = learned or Learned()
+        return sorted((self.predicted(tree, known) for tree in self.candidates()), key=lambda each: each.step_us)
+
+    def predicted(self, tree: Pattern, learned: Learned) -> Prediction:
+        """What the next step would take."""
+        costs, load, lowered = learned.costs, learned.load, tree.lowered()
+        tasks = min(lowered.pane_tasks or self.slots, self.slots)
+        longest = 1 / tasks if lowered.splitting else max(1 / tasks, min(1.0, load.longest))
+        pane_us = costs.pane_job_us + costs.record_us * load.records * longest
+        if lowered.splitting:
+            pane_us += costs.exchange_us * load.records / self.slots
+        rows_us, answers_us = costs.row_us * load.rows, costs.window_us * load.windows
+        if lowered.inline_rows >= ALL_ROWS:
+            return Prediction(tree, pane_us, rows_us + answers_us)
+        ranges = min(lowered.key_tasks, self.slots)
+        shares = min(lowered.window_tasks or 1, max(1, self.slots // ranges))
+        part = max(1 / ranges, load.heaviest if ranges > 1 else 1.0) / shares
+        window_us = costs.window_job_us + (rows_us * self._copies(lowered, shares) + answers_us) * part
+        return Prediction(tree, pane_us, window_us)
+
+    def _copies(self, lowered: Lowered, shares: int) -> float:
+        """How many tasks read a row (paper 5)."""
+        size, slide = self.work.windows
+        if shares == 1 or size <= slide:
+            return 1.0
+        if lowered.partitioning == "window":
+            return min(shares, size / slide)
+        batch = max(1.0, size / slide)
+        return min(float(shares), (size + (batch - 1) * slide) / (batch * slide))
+
+
+class Planning(NamedTuple):
+    """A planner, and what it knows now."""
+
+    planner: Planner
+    learned: Learned | None
+
+
+def _alone(tree: Pattern) -> bool:
+    """Whether its window stage runs in the driver."""
+    return tree.lowered().inline_rows >= ALL_ROWS
+
+
+def _even(cost_us: float, saved_us: float, within: tuple[int, int]) -> int:
+    """How many rows save what is spent."""
+    low, high = within
+    return high if saved_us * high <= cost_us else max(low, int(cost_us / saved_us))

@@ -1,0 +1,66 @@
+"""Pace: in a simulated engine answers keep within the bound where they can, with steps as large as it allows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skypane.patterns.pace import Pace
+
+
+def simulate(pace: Pace, rate: float, fixed_us: float, record_us: float, own_us: float, steps: int = 60) -> float:
+    """The longest wait of a record in the last steps: until its batch is cut, and for the step."""
+    cut, since, worst = own_us, 0.0, 0.0
+    for number in range(steps):
+        interval = cut - since
+        records = round(rate * interval)
+        took = fixed_us + record_us * records
+        pace.stepped(records, took, interval)
+        if number >= steps // 2:
+            worst = max(worst, interval + took)
+        since, cut = cut, cut + took + pace.gather_us + own_us
+        pace.between(own_us)
+    return worst
+
+
+@settings(deadline=None)
+@given(
+    most_us=st.integers(100_000, 5_000_000),
+    rate=st.floats(0.001, 0.2),
+    load=st.floats(0.01, 0.6),
+    fixed=st.floats(0.02, 0.15),
+    own=st.floats(0.01, 0.1),
+)
+def test_the_bound_is_kept_where_it_can_be(most_us: int, rate: float, load: float, fixed: float, own: float) -> None:
+    pace = Pace(most_us)
+    worst = simulate(pace, rate, fixed * most_us, load / rate, own * most_us)
+    least = (fixed + own) * most_us / (1 - load)
+    if 2 * least < 0.8 * most_us:
+        assert worst <= most_us
+        assert worst >= 0.6 * most_us  # no smaller than they have to be
+
+
+def test_where_none_is_short_enough_steps_follow_each_other() -> None:
+    pace = Pace(100_000)
+    simulate(pace, 0.05, 200_000, 1, 50_000)
+    assert pace.gather_us == 0
+    assert pace.latency_us() > 100_000
+
+
+def test_more_records_need_shorter_gathering() -> None:
+    slow, fast = Pace(500_000), Pace(500_000)
+    simulate(slow, 0.01, 50_000, 5, 20_000)
+    simulate(fast, 0.1, 50_000, 5, 20_000)
+    assert fast.gather_us < slow.gather_us
+    assert "ms predicted" in fast.explain()
+    assert "first steps" in Pace(1).explain()
+
+
+def test_an_idle_stream_is_not_taken_for_a_slow_engine() -> None:
+    pace = Pace(500_000)
+    simulate(pace, 0.01, 50_000, 5, 20_000)
+    before = pace.gather_us
+    pace.between(60_000_000)
+    pace.stepped(1_000, 55_000, 200_000)
+    assert pace.gather_us == pytest.approx(before, rel=0.3)

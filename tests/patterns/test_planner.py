@@ -1,0 +1,158 @@
+"""The planner: costs are learned from steps, thresholds follow from costs, what is explained is what runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skypane.model.codec import from_text, to_text
+from skypane.patterns.base import Work
+from skypane.patterns.costs import Costs, Learned, Load, Measured, Sums
+from skypane.patterns.extent import Extent
+from skypane.patterns.lowered import Lowered
+from skypane.patterns.planner import CUT_ROWS, FIRST_STEPS, INLINE_ROWS, Planner
+
+TODAY = Lowered(key_tasks=2, cut_rows=2_000_000, inline_rows=100_000)
+SLIDING = Work(Extent(10_000_000, 1_000_000))
+PLANNER = Planner(SLIDING, TODAY, slots=2)
+
+
+def known(rows: float, windows: float = 10, heaviest: float = 0.1, visits: float = 10, **costs: float) -> Learned:
+    load = Load(records=50_000, rows=rows, windows=windows, visits=visits, heaviest=heaviest, longest=0.5)
+    return Learned(FIRST_STEPS, Costs(**{"window_job_us": 100_000.0, **costs}), load)
+
+
+@settings(deadline=None)
+@given(
+    row_us=st.floats(0.01, 100),
+    window_us=st.floats(1, 1_000),
+    steps=st.lists(st.tuples(st.integers(1_000, 10**6), st.integers(1, 2_000)), min_size=8, max_size=30),
+)
+def test_what_rows_and_windows_take_is_found(row_us: float, window_us: float, steps: list[tuple[int, int]]) -> None:
+    """As far as the two can be told apart: together they explain what was measured."""
+    sums = Sums()
+    for rows, windows in steps * 12:
+        sums = sums.with_step(rows, windows, round(row_us * rows + window_us * windows))
+    row, window = sums.solved()
+    assert row >= 0
+    assert window >= 0
+    asked = sum(row * rows + window * windows for rows, windows in steps)
+    true = sum(row_us * rows + window_us * windows for rows, windows in steps)
+    assert asked == pytest.approx(true, rel=0.05)
+
+
+def test_costs_follow_steps() -> None:
+    step = Measured(Load(10_000, 2_000, 40), (30_000, 20_000), 110_000, (900_000, 700_000), 1_000_000, 2_000, False)
+    learned = Learned()
+    for _ in range(40):
+        learned = learned.after(step)
+    assert learned.costs.record_us == pytest.approx(5)
+    assert learned.costs.pane_job_us == pytest.approx(80_000)
+    assert learned.costs.window_job_us == pytest.approx(100_000, rel=0.01)
+    assert 2_000 * learned.costs.row_us + 40 * learned.costs.window_us == pytest.approx(1_600_000, rel=0.05)
+    assert learned.load.rows == pytest.approx(2_000)
+
+
+def test_what_is_learned_is_stored_as_it_is() -> None:
+    learned = known(5_000).after(Measured(Load(9, 8, 7), (3, 4), 5, (6,), 7, 8, True))
+    assert from_text(to_text(learned), Learned) == learned
+    assert json.loads(to_text(learned))["steps"] == FIRST_STEPS + 1
+
+
+def test_nothing_changes_before_anything_is_known() -> None:
+    assert PLANNER.plan(None) == TODAY
+    assert PLANNER.plan(replace(known(5_000), steps=FIRST_STEPS - 1)) == TODAY
+    assert replace(PLANNER, slots=1).plan(known(5_000)) == TODAY
+    assert PLANNER.explain(None) == ["decided from the query's own steps, after 3 of them"]
+
+
+def test_slow_functions_get_tasks_earlier_and_fast_ones_later() -> None:
+    slow, fast = PLANNER.plan(known(5_000, row_us=100)), PLANNER.plan(known(5_000, windows=0, row_us=0.05))
+    assert slow.inline_rows == 2_000
+    assert slow.cut_rows == CUT_ROWS[0]
+    assert fast.inline_rows == INLINE_ROWS[1]
+    assert fast.cut_rows == CUT_ROWS[1]
+
+
+def test_one_key_has_no_use_for_ranges_of_keys() -> None:
+    alone = PLANNER.plan(known(200_000, heaviest=1.0, row_us=6))
+    assert alone.inline_rows == INLINE_ROWS[1]
+    assert alone.cut_rows < 10 * 200_000
+
+
+def test_where_a_task_uses_all_cores_more_tasks_are_not_taken_for_faster() -> None:
+    threaded = replace(PLANNER, threaded=True)
+    assert threaded.plan(known(5_000, row_us=100)).inline_rows == TODAY.inline_rows
+    assert threaded.plan(known(5_000, row_us=0.01)).inline_rows == TODAY.inline_rows
+    assert threaded.plan(known(5_000, heaviest=1.0, row_us=100)).inline_rows == INLINE_ROWS[1]
+
+
+def test_the_driver_of_a_cluster_gets_what_it_got() -> None:
+    for row_us in (0.01, 100):
+        plan = replace(PLANNER, embedded=False).plan(known(5_000, row_us=row_us))
+        assert plan.inline_rows == TODAY.inline_rows
+        assert plan.cut_rows in CUT_ROWS
+
+
+@settings(deadline=None)
+@given(
+    rows=st.floats(0, 1e8),
+    windows=st.floats(0, 1e6),
+    heaviest=st.floats(0.001, 1),
+    row_us=st.floats(0, 1e4),
+    job_us=st.floats(0, 1e7),
+    slots=st.integers(2, 64),
+    cuts=st.booleans(),
+    decomposable=st.booleans(),
+    slide=st.sampled_from([1, 5, 10, 15]),
+)
+def test_every_plan_can_be_had_and_told(
+    rows: float,
+    windows: float,
+    heaviest: float,
+    row_us: float,
+    job_us: float,
+    slots: int,
+    cuts: bool,
+    decomposable: bool,
+    slide: int,
+) -> None:
+    planner = Planner(Work(Extent(10, slide), decomposable), TODAY, slots, cuts=cuts)
+    learned = known(rows, windows, heaviest, row_us=row_us, window_job_us=job_us)
+    plan = planner.plan(learned)
+    assert plan == TODAY or INLINE_ROWS[0] <= plan.inline_rows <= INLINE_ROWS[1]
+    assert plan == TODAY or CUT_ROWS[0] <= plan.cut_rows <= CUT_ROWS[1]
+    ranked = planner.ranked(learned)
+    assert [each.step_us for each in ranked] == sorted(each.step_us for each in ranked)
+    assert all(each.tree.legal(planner.work) for each in ranked)
+    chosen = planner.chosen(learned)
+    assert cuts or not chosen.tree.lowered().shares_windows
+    assert all(planner.explain(learned))
+
+
+@pytest.mark.parametrize(
+    ("learned", "tree", "says"),
+    [
+        (known(5_000), "PF(2,1) L2", "which pays from"),
+        (known(3_000_000, row_us=2), "KF(2)", "its tasks save more"),
+        (known(3_000_000, heaviest=1.0, row_us=2), "PF(2,2) L2", "most of them of one key: tasks share its windows"),
+    ],
+    ids=["driver", "keys", "windows"],
+)
+def test_the_tree_that_runs_is_told_with_the_reason(learned: Learned, tree: str, says: str) -> None:
+    first, runners_up = PLANNER.explain(learned)
+    assert first.startswith(f"{tree}, ")
+    assert says in first
+    assert runners_up.startswith("runners-up: ")
+    assert not re.search(rf"{re.escape(tree)} \d", runners_up)
+
+
+def test_functions_that_need_whole_windows_have_no_panes() -> None:
+    planner = replace(PLANNER, work=replace(SLIDING, decomposable=False))
+    assert {str(tree) for tree in planner.candidates()} == {"WS", "KF(2)", "KF(2) L1", "WF(2)"}
+    assert str(planner.chosen(known(3_000_000, heaviest=1.0)).tree) == "WF(2)"
