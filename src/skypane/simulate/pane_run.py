@@ -157,8 +157,7 @@ def run_panes(
         if now_us >= sample_us:
             measurement = stage.sample(now_us)
             held = sum(cost.rows(names[p], n) for p, shards in stage.open_shards().items() for n in shards.values())
-            state = strategy.describe()
-            run.samples.append(Sample(now_us, utilization(measurement), stage.waiting(), held, state))
+            run.samples.append(Sample(now_us, utilization(measurement), stage.waiting(), held, strategy.describe()))
             if now_us > warm_up_us:
                 busy_us += [load.busy_us for load in measurement.workers]
             sample_us += period_us
