@@ -165,7 +165,7 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     parallel["max_latency"] = rng.choice([None, None, "1 second"])
     chosen: dict[str, Any] = {
         "query": rng.choice(list(QUERIES)),
-        "window": rng.choice(ROW_WINDOWS if rng.random() < 0.2 else (*WINDOWS, LIVE)),
+        "window": rng.choice(ROW_WINDOWS if rng.random() < 0.3 else (*WINDOWS, LIVE)),
         "keys": rng.choice([(), ("city",), ("city", "zone")]),
         "policy": policy,
         "policy_settings": settings,

@@ -62,7 +62,7 @@ def run_worlds(first: int, worlds: int, schedules: int) -> None:
 
 
 def test_the_worlds_are_worth_running() -> None:
-    worlds = [World.of(seed) for seed in range(40)]
+    worlds = [World.of(seed) for seed in range(90)]
     for sink in ("results", "late", "quarantine"):
         assert sum(len(world.undisturbed.contents.get(sink, {})) for world in worlds) > 10, sink
     rows = [row for w in worlds for steps in w.undisturbed.contents.get("results", {}).values() for row in steps]

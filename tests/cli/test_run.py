@@ -357,7 +357,7 @@ def test_a_query_that_fails_its_check_is_not_called_checked(
     spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "in").mkdir()
-    monkeypatch.setattr("skypane.cli.run._spark", lambda *_: nullcontext(spark))
+    monkeypatch.setattr("skypane.cli.run.embedded", lambda *_: nullcontext(spark))
     source = ["--source", "json", "--path", str(folder / "in"), "--schema", "ts timestamp, offer struct<price: double>"]
     asked = ["--type", "skyline", "--time", "ts", "--window", "1 s", "--minimize", "offer.price"]
     said = runner.invoke(app, ["run", "--check", *source, *asked]).output

@@ -113,8 +113,8 @@ KILLS = {
     TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
     APPLY.name: ("failed.published",),
     FOLD.name: ("windows.done",),
-    ROWS.name: ("panes.done", "windows.done", "manifest.committed"),
-    LIVE.name: ("panes.done", "windows.done", "results.published", "manifest.written", "step.cleaned"),
+    ROWS.name: ("panes.done", "windows.done"),
+    LIVE.name: ("panes.done", "windows.done", "results.published"),
     INTERVALS.name: ("results.staged", "manifest.committed"),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }

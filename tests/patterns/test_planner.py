@@ -156,3 +156,7 @@ def test_functions_that_need_whole_windows_have_no_panes() -> None:
     planner = replace(PLANNER, work=replace(SLIDING, decomposable=False))
     assert {str(tree) for tree in planner.candidates()} == {"WS", "KF(2)", "KF(2) L1", "WF(2)"}
     assert str(planner.chosen(known(3_000_000, heaviest=1.0)).tree) == "WF(2)"
+
+
+def test_a_query_that_has_closed_no_window_is_planned() -> None:
+    assert PLANNER.plan(known(10_000, windows=0, visits=0)).cut_rows <= CUT_ROWS[1]
