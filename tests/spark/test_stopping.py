@@ -38,7 +38,16 @@ def counts(spark: SparkSession, folder: Path, window: str = "1 second") -> Any:
 
 def test_only_what_users_need_is_public() -> None:
     public = {name for name in dir(sp.RunningQuery) if not name.startswith("_")}
-    assert public == {"await_termination", "exception", "explain", "is_active", "is_working", "metrics", "planning", "stop"}
+    assert public == {
+        "await_termination",
+        "exception",
+        "explain",
+        "is_active",
+        "is_working",
+        "metrics",
+        "planning",
+        "stop",
+    }
 
 
 def test_a_sink_may_stop_its_query_but_not_wait_for_it(spark: SparkSession, tmp_path: Path) -> None:
