@@ -23,17 +23,17 @@ from skypane.spark.settings import Settings
 
 AUTO: Final = "auto"
 _BATCH: Final = "batch"
-_SAID_BY_TREES: Final[Mapping[str, object]] = {
-    "splitting": "combine",
-    "elastic": False,
-    "pane_degree": None,
-    "degree": None,
-    "window_scheduling": "ranges",
-    "ownership": "rr",
-    "cut_rows": 2_000_000,
-    "inline_rows": 100_000,
-}
-"""What a tree says in other words, and what these options say if they say nothing."""
+_SAID_BY_TREES: Final = (
+    "splitting",
+    "elastic",
+    "pane_degree",
+    "degree",
+    "window_scheduling",
+    "ownership",
+    "cut_rows",
+    "inline_rows",
+)
+"""What a tree says in other words."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Parallelism:
     def _said(self) -> list[str]:
         """What is said about it by options."""
         given = vars(self)
-        return [f"{name}={given[name]!r}" for name, default in _SAID_BY_TREES.items() if given[name] != default]
+        return [f"{name}={given[name]!r}" for name in _SAID_BY_TREES if given[name] != getattr(Parallelism, name)]
 
     def _check_alone(self, tree: Pattern) -> None:
         """A tree says all that these options say."""

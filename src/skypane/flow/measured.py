@@ -16,7 +16,7 @@ def measured(panes: PaneReport[Any], windows: WindowReport[Any, Any]) -> Measure
         panes.delivered,
         windows.rows_owned,
         windows.windows,
-        windows.visits,
+        max(1, windows.visits),  # a step that closes no window says nothing of those that do
         max(groups, default=1) / max(1, sum(groups)),
         max(busy, default=1) / max(1, sum(busy)),
     )

@@ -77,7 +77,7 @@ class Planner:
         if not self.cuts:
             return self.base.cut_rows
         saved = 1 - 1 / self.slots
-        return _even(learned.costs.window_job_us, self._row_us(learned) / max(1, learned.load.visits) * saved, CUT_ROWS)
+        return _even(learned.costs.window_job_us, self._row_us(learned) / learned.load.visits * saved, CUT_ROWS)
 
     def _row_us(self, learned: Learned) -> float:
         """What a row takes, with its share of the answers."""

@@ -145,7 +145,7 @@ class SparkStages:
 
     def _joins(self, move: Move[Written], plan: Lowered) -> JoinSharing | None:
         """Whether tasks may share the join of a heavy key; where all slots are in this process, threads are cheaper."""
-        sharing = JoinSharing(self.settings.ownership, self.settings.cut_rows)
+        sharing = self._sharing
         worth_it = plan.window_tasks is None and (sharing.cut_rows == 0 or not self._embedded)
         moves = move.after_us is not None and move.degree > 1
         return sharing if moves and worth_it and processing_of(self.definition).shares_joins else None
@@ -155,12 +155,15 @@ class SparkStages:
         threads = self._threads(1, degree, in_driver=True)
         if share.joiners < 2:
             return Alone(threads)
-        sharing = JoinSharing(self.settings.ownership, self.settings.cut_rows)
         ask = partial(run_join_job, scratch=str(self.scratch), run_tasks=self._run_tasks)
-        return Shared(share.joiners, sharing, ask, threads)
+        return Shared(share.joiners, self._sharing, ask, threads)
 
     def _run_tasks(self, tasks: int, run: Callable[[int], str]) -> list[str]:
         return run_tasks(self.spark, tasks, run)
+
+    @property
+    def _sharing(self) -> JoinSharing:
+        return JoinSharing(self.settings.ownership, self.settings.cut_rows)
 
     @property
     def _embedded(self) -> bool:
