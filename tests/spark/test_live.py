@@ -67,3 +67,15 @@ def test_the_history_in_parquet_is_that_of_the_accepted_records(spark: SparkSess
         spark.conf.set("spark.sql.session.timeZone", str(zone))
     with pytest.raises(sp.SchemaError, match="'valid_from' is not a column"):
         sp.as_of(accepted, instant)
+
+
+def test_a_revision_that_records_have_is_theirs(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where late records go; sinks took the column for the number of an answer that comes again."""
+    write_batches(tmp_path / "in", random_batches(seed=13, batches=4))
+    records = read_batches(spark, tmp_path / "in", SCHEMA).withColumn("revision", F.col("n").cast("string"))
+    live = sp.stream(records, time="ts", key="city").live("2 seconds").skyline(minimize="a", maximize="b")
+    shown, late = sp.MemorySink("live_revisions"), sp.ParquetSink(tmp_path / "late")
+    query = live.lateness(sp.FixedDelay("0 seconds")).start(sink=shown, late=late, available_now=True)
+    query.await_termination()
+    assert shown.table().num_rows == query.metrics().windows > 0
+    assert spark.read.parquet(str(tmp_path / "late")).count() == query.metrics().ledger.late > 0

@@ -288,6 +288,16 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
             "An aggregate cannot be called 'city'",
             lambda: windowed.aggregate(city="count").start(sink=sink),
         ),
+        (
+            sp.SchemaError,
+            "The key 'score' has a name that the result adds. Rename it",
+            lambda: (
+                sp.stream(df.withColumnRenamed("city", "score"), time="ts", key="score")
+                .window("1 s")
+                .top_k(2, score="a")
+                .start(sink=sink)
+            ),
+        ),
         (sp.OptionError, "sink='out' is not a sink", lambda: start(sink="out")),
         (sp.OptionError, "late=3 is not a sink", lambda: start(late=3)),
         (sp.OptionError, "degree=0 must be a whole number from 1", lambda: plain.parallel(degree=0)),
