@@ -96,6 +96,24 @@ def test_nanoseconds_are_compared_as_they_are() -> None:
     assert (history["valid_to"] - history["valid_from"]).tolist() == [pd.Timedelta(1, "ns"), pd.Timedelta(1, "s")]
 
 
+@pytest.mark.parametrize("year", [1850, 2050, 2100])
+def test_nanoseconds_reach_far(year: int) -> None:
+    times = pd.to_datetime([f"{year}-01-01", f"{year}-01-02"]).as_unit("ns")
+    table = pd.DataFrame({"ts": times, "price": [1, 2]})
+    history = sp.skyline_intervals(table, time="ts", within="2 days", minimize="price")
+    assert history["valid_from"].dt.strftime("%Y-%m-%d").tolist() == [f"{year}-01-01", f"{year}-01-03"]
+    assert history["valid_to"].dt.strftime("%Y-%m-%d").tolist() == [f"{year}-01-03", f"{year}-01-04"]
+    with pytest.raises(sp.DataError, match="2 rows: time out of range"):
+        sp.skyline_intervals(table, time="ts", within="26000 days", minimize="price")
+
+
+@pytest.mark.parametrize("library", MAKERS)
+def test_a_column_that_the_result_adds_is_not_replaced(library: str) -> None:
+    table = pa.table({"ts": pa.array([EPOCH], pa.timestamp("us", "UTC")), "price": [1], "Valid_To": ["mine"]})
+    with pytest.raises(sp.SchemaError, match="'Valid_To', which the result adds. Rename it"):
+        sp.skyline_intervals(MAKERS[library](table), time="ts", within="1 s", minimize="price")
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -111,3 +129,7 @@ def test_mistakes_are_told(options: dict[str, Any], error: type[Exception], mess
         sp.as_of(SCHEMA.empty_table(), EPOCH)
     with pytest.raises(sp.OptionError, match="give a datetime, or a text such as"):
         sp.as_of(SCHEMA.empty_table(), "noon")
+    with pytest.raises(sp.OptionError, match="give a datetime"):
+        sp.as_of(SCHEMA.empty_table(), pd.NaT)
+    with pytest.raises(sp.SchemaError, match="'valid_to' has type String; it must be a timestamp"):
+        sp.as_of(pa.table({"valid_from": pa.array([EPOCH]), "valid_to": ["later"]}), EPOCH)

@@ -22,9 +22,10 @@ _FARTHEST: Final = 2**63 - 1
 
 def parse_instant(instant: datetime | str) -> datetime:
     """A time as people write it."""
-    if isinstance(instant, datetime):
-        return instant
     try:
+        # pandas' NaT is a datetime that equals nothing, not even itself.
+        if isinstance(instant, datetime) and instant == instant:  # noqa: PLR0124
+            return instant
         return datetime.fromisoformat(_FRACTION.sub(lambda found: found[0].ljust(7, "0"), instant))
     except (TypeError, ValueError):
         raise OptionError(
@@ -53,9 +54,10 @@ def as_of_frame(df: Any, instant: datetime) -> Any:
     """Of a pandas or polars DataFrame or an Arrow table."""
     frame = frame_of(df)
     check_intervals(frame.columns)
-    kind = frame.schema[VALID_FROM]
-    if not isinstance(kind, nw.Datetime):
-        raise SchemaError(f"Column {VALID_FROM!r} has type {kind}; it must be a timestamp.")
+    for name in (VALID_TO, VALID_FROM):
+        kind = frame.schema[name]
+        if not isinstance(kind, nw.Datetime):
+            raise SchemaError(f"Column {name!r} has type {kind}; it must be a timestamp.")
     unit: Literal["ns", "us"] = "ns" if kind.time_unit == "ns" else "us"
     # As numbers: libraries do not compare times of other zones or units. Those too far for nanoseconds are nowhere.
     then = max(-_FARTHEST, min(micros_of(instant, kind.time_zone) * (1_000 if unit == "ns" else 1), _FARTHEST))
