@@ -36,9 +36,7 @@ class Punctuator:
         """After one more step."""
         return before.advance(self.policy, self.sources, seen)
 
-    def end(
-        self, panes: Panes, before: Progress, ending: Ending, now_us: int, held_us: int | None = None
-    ) -> Progress:
+    def end(self, panes: Panes, before: Progress, ending: Ending, now_us: int, held_us: int | None = None) -> Progress:
         """Close what is open, because nothing more comes for now: all windows at the end of the stream, else those
         that have ended by the clock, less the slack; of a pause, by the time that has passed since the last record.
 
