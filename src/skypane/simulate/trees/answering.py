@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from skypane.patterns.extent import Extent, owner
 from skypane.patterns.network import Function
 from skypane.simulate.trees.message import Message, Step
-from skypane.simulate.trees.prices import Prices, VirtualQuery
+from skypane.simulate.trees.prices import Prices, Taken, VirtualQuery
 from skypane.simulate.trees.sending import VirtualFunction
 
 
@@ -27,6 +27,7 @@ class OfRecords(VirtualFunction):
     """Answers intervals of records once a mark says that all have come; empty ones, too."""
 
     closes = True
+    taken = Taken.FOR_PARTS
 
     def __init__(self, extent: Extent, seat: Seat, prices: Prices, query: VirtualQuery) -> None:
         self._extent, self._seat, self._prices, self._query = extent, seat, prices, query
@@ -37,7 +38,7 @@ class OfRecords(VirtualFunction):
         """Keep them."""
         self._seen[message.key][message.place] += message.records
         windows = len(self._extent.windows_of(message.place))
-        took_us = self._query.take_us(message.rows, windows, raw=True) + self._prices.take_us * message.count
+        took_us = self._query.take_us(self.taken, message.rows, windows) + self._prices.take_us * message.count
         return (Step(took_us, ()),)
 
     def close(self, until: int) -> Sequence[Step]:
@@ -97,6 +98,8 @@ class Parts(OfRecords):
 class RawWindows(OfRecords):
     """Answers windows of records."""
 
+    taken = Taken.FOR_WINDOWS
+
     def __init__(self, function: Function, seat: Seat, prices: Prices, query: VirtualQuery) -> None:
         super().__init__(function.over, seat, prices, query)
 
@@ -121,7 +124,7 @@ class WindowsOfResults(VirtualFunction):
     def take(self, message: Message) -> Sequence[Step]:
         """Keep it, and answer what is complete."""
         windows = self._over.windows_of(message.place)
-        took_us = self._query.take_us(message.rows, len(windows), raw=False) + self._prices.take_us * message.count
+        took_us = self._query.take_us(Taken.RESULTS, message.rows, len(windows)) + self._prices.take_us * message.count
         steps = [Step(took_us, ())]
         for number in windows:
             window = self._open[message.key, number]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skypane.simulate.trees.prices import VirtualQuery
+from skypane.simulate.trees.prices import Taken, VirtualQuery
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class VirtualCount(VirtualQuery):
         del records
         return 1.0
 
-    def take_us(self, rows: float, windows: int, *, raw: bool) -> float:
+    def take_us(self, taken: Taken, rows: float, windows: int) -> float:
         """An update for each row and window."""
-        del raw
+        del taken
         return self.update_us * rows * windows
 
     def part_us(self, records: float) -> float:

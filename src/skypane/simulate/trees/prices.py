@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,14 @@ class Prices:
     sink_us: float = 0.0
 
 
+class Taken(Enum):
+    """What comes to a worker."""
+
+    FOR_PARTS = "records, of which it answers panes or parts of windows"
+    FOR_WINDOWS = "records, of which it answers windows"
+    RESULTS = "results, of which it answers windows"
+
+
 class VirtualQuery(ABC):
     """One query on one machine: times in microseconds, of rows that are only counted."""
 
@@ -28,9 +37,9 @@ class VirtualQuery(ABC):
     def rows(self, records: float) -> float:
         """How many rows the result of so many records has."""
 
-    def take_us(self, rows: float, windows: int, *, raw: bool) -> float:
-        """When rows come that are in so many of a worker's windows; raw ones are records, others of results."""
-        del rows, windows, raw
+    def take_us(self, taken: Taken, rows: float, windows: int) -> float:
+        """When rows come that are in so many of a worker's windows, or panes."""
+        del taken, rows, windows
         return 0.0
 
     @abstractmethod
