@@ -53,13 +53,13 @@ def explore(
     Takes what 'skypane run' takes. The source must end; sinks and checkpoint are not touched. See docs/patterns.md.
     """
     console = Console()
+    if simulate is not None and not 2 <= simulate <= _MOST_CORES:
+        raise OptionError(f"--simulate {simulate} must be a number of cores from 2 to {_MOST_CORES}.")
     more = [parse_pattern(text) for text in tree or ()]
     planned = plan(load_spec(config, given))
     check_folder("--log", log.parent)
     if plot is not None:
         check_folder("--plot", plot.parent)
-    if simulate is not None and not 2 <= simulate <= _MOST_CORES:
-        raise OptionError(f"--simulate {simulate} must be a number of cores from 2 to {_MOST_CORES}.")
     if not planned.query.parallelism.planned:
         raise OptionError("explore tries every way to share the work: leave out pattern, degree and the like.")
     with embedded(console, log) as spark:
