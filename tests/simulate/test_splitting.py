@@ -24,6 +24,7 @@ def test_every_window_comes_out_once_and_in_order(scheme: Scheme, costs: NodeCos
     assert run.windows() == list(range(run.slides - scheme.overlap + 1))
 
 
+@settings(deadline=None)
 @given(overlap=st.integers(1, 20), nodes=st.integers(2, 5), size=st.integers(1, 9), slide=st.integers(0, 200))
 def test_batches_update_every_window_of_a_record_once(overlap: int, nodes: int, size: int, slide: int) -> None:
     scheme = Batches(overlap, nodes, size)
@@ -45,6 +46,7 @@ def test_the_papers_example() -> None:
     assert batch == [1, 2, 3, 2, 1]
 
 
+@settings(deadline=None)
 @given(overlap=st.integers(1, 20), nodes=st.integers(1, 5))
 def test_a_turn_of_the_ring_needs_panes_of_one_neighbour_only(overlap: int, nodes: int) -> None:
     """It hands on its last W - S results, which are all its own."""

@@ -8,7 +8,7 @@ from typing import Final
 from skypane.patterns import PaneFarm, Pattern, WinFarm
 from skypane.patterns.parse import parse_pattern
 from skypane.simulate.figures.plotting import Figure, Panel
-from skypane.simulate.trees.skylines import ATTRIBUTES, PRICES, SPATIAL, calibrated, expected_rows, spatial_run
+from skypane.simulate.trees.skylines import ATTRIBUTES, SPATIAL, expected_rows, spatial_run
 
 _WORKERS: Final = (1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 60)
 _REPLICAS: Final = (1, 2, 4, 5, 8, 10, 20, 25, 30, 40, 50, 60)
@@ -38,7 +38,7 @@ _TOLD: Final = {
 @cache
 def _rate(tree: Pattern, attributes: int) -> float:
     """Thousand records/s."""
-    return spatial_run(tree, attributes, PRICES).records_per_s() / 1e3
+    return spatial_run(tree, attributes).records_per_s() / 1e3
 
 
 def _speed_up(title: str, kind: str, trees: dict[int, Pattern], paper: dict[int, str]) -> Figure:
@@ -124,8 +124,3 @@ def nestings() -> Figure:
         rows.append([f"{index + 1}", text, f"{tree.threads(SPATIAL)}", *cells, _TOLD.get(text, "")])
     names = [f"{a} attributes: {what}" for a in ATTRIBUTES for what in ("K/s", "over PF(1,60)")]
     return Figure("Paper 3, fig. 18: nested trees", [panel], ["", "tree", "threads", *names, "paper 3"], rows)
-
-
-def costs() -> dict[int, tuple[float, float]]:
-    """By attributes: what a row and a pair take, in nanoseconds."""
-    return {a: (1e3 * calibrated(a).row_us, 1e3 * calibrated(a).pair_us) for a in ATTRIBUTES}

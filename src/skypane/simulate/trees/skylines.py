@@ -1,15 +1,14 @@
 """VirtualSkyline: paper 3's spatial query on its machine - windows of a second every 10 ms, 300,000 records each.
 
-Rows are the expected ones of independent points. What answers take is a cost for each row and one for each pair that is
-compared; both are found from two of the paper's numbers, see :func:`calibrated`.
+Rows are the expected ones of independent points. What a record takes grows with the skyline that it is compared with;
+rows of panes are harder than records, most of which are dominated by nearly everybody. Three of the paper's numbers say
+how long both take, see :func:`calibrated`.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Final
 
 import numpy as np
@@ -17,23 +16,27 @@ import numpy as np
 from skypane.model.groups import Float64Array
 from skypane.patterns import Pattern, Work
 from skypane.patterns.extent import Extent
-from skypane.simulate.cost_model import Curve
-from skypane.simulate.trees.comparisons import WINDOW
 from skypane.simulate.trees.floor import Machine
 from skypane.simulate.trees.prices import Prices, VirtualQuery
 from skypane.simulate.trees.tree_run import TreeRun, TreeStream
 
 SPATIAL: Final = Work(Extent(1_000, 10), counts="ms")
 PANE: Final = 3_000
+WINDOW: Final = 300_000
+"""Records."""
 ATTRIBUTES: Final = (4, 6)
 WHOLE_WINDOW_US: Final = PANE / 650 * 1e6
 """One worker that answers whole windows takes 650 records/s, and a window every 3,000 records."""
 JOINED_WINDOW_US: Final = PANE / (5 * 33_000 / 60) * 1e6
 """Sixty that join panes take 5 times 33,000 records/s."""
-
-
+GROWTH: Final = 0.78
+"""A record takes as long as this power of the skyline: the least with which one worker answers panes at that rate."""
 PRICES: Final = Prices(source_us=0.1, send_us=0.45, take_us=0.1, order_us=0.5)
-"""An emitter's copy: chosen so that WF(PF(1,1), n) is best near n = 25."""
+"""A copy of the emitter: chosen so that WF(PF(1,1), n) is best with 25 to 30 replicas."""
+_TURNS: Final = 6
+_UNBOUNDED: Final = 1_000_000_000
+"""Every worker gets every record, and takes seconds for a window: with bounded queues the emitter would wait for it,
+and all others for the emitter."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,10 @@ class VirtualSkyline(VirtualQuery):
     """By the number of attributes."""
 
     attributes: int
+    record_us: float
+    """In a whole window."""
     row_us: float
-    pair_us: float
-    whole_pairs: Curve
-    """Compared for so many records."""
-    joined_pairs: Curve
-    """Compared for so many rows of partials that have a whole window's records."""
+    """Of a pane, when panes are joined to a window."""
 
     def rows(self, records: float) -> float:
         """Expected."""
@@ -54,13 +55,12 @@ class VirtualSkyline(VirtualQuery):
 
     def part_us(self, records: float) -> float:
         """From records."""
-        return self.row_us * records + self.pair_us * self.whole_pairs.at(records)
+        share = self.rows(records) / self.rows(WINDOW)
+        return float(records * self.record_us * share**GROWTH)
 
     def window_us(self, records: float, rows: float) -> float:
         """From records, or from the rows of panes."""
-        if rows >= records:
-            return self.part_us(records)
-        return self.row_us * rows + self.pair_us * self.joined_pairs.at(rows)
+        return self.part_us(records) if rows >= records else rows * self.row_us
 
 
 def expected_rows(attributes: int, records: int) -> float:
@@ -79,17 +79,12 @@ def _expected(attributes: int) -> Float64Array:
 @cache
 def calibrated(attributes: int) -> VirtualSkyline:
     """Such that one worker answers a whole window, and one of sixty a window of panes, as fast as in paper 3."""
-    text = resources.files("skypane.simulate").joinpath("spatial.json").read_text()
-    parts, pairs, rows, joined = np.array(json.loads(text)[str(attributes)], dtype=np.float64).T
-    whole_pairs, joined_pairs = Curve.fit(list(parts), list(pairs)), Curve.fit(list(rows), list(joined))
     pane_rows = WINDOW / PANE * expected_rows(attributes, PANE)
-    compared = [[WINDOW, whole_pairs.at(WINDOW)], [pane_rows, joined_pairs.at(pane_rows)]]
-    row_us, pair_us = np.linalg.solve(np.array(compared), np.array([WHOLE_WINDOW_US, JOINED_WINDOW_US]))
-    return VirtualSkyline(attributes, float(row_us), float(pair_us), whole_pairs, joined_pairs)
+    return VirtualSkyline(attributes, WHOLE_WINDOW_US / WINDOW, JOINED_WINDOW_US / pane_rows)
 
 
-def spatial_run(tree: Pattern, attributes: int, prices: Prices, cores: int = 64) -> TreeRun:
+def spatial_run(tree: Pattern, attributes: int) -> TreeRun:
     """At full speed, long enough for a few turns of all workers."""
-    panes = WINDOW // PANE + 6 * max(tree.workers, 10)
-    stream = TreeStream(SPATIAL, PANE, panes)
-    return TreeRun(tree, stream, calibrated(attributes), prices, Machine(cores))
+    panes = WINDOW // PANE + _TURNS * max(tree.workers, 10)
+    machine = Machine(cores=64, queue_size=_UNBOUNDED)
+    return TreeRun(tree, TreeStream(SPATIAL, PANE, panes), calibrated(attributes), PRICES, machine)
