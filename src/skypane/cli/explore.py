@@ -123,13 +123,17 @@ class Exploration:
 def exploration(
     query: ContinuousQuery, more: Sequence[Pattern], console: Console, trees: Sequence[Pattern] | None = None
 ) -> Exploration:
-    """Run the query as it is planned, then in each tree; by default in all that the planner thinks of."""
-    usual, (planner, learned) = _planned(query)
-    explored = []
+    """Run the query as it is planned, in each tree, by default in all that the planner thinks of, and as planned again.
+
+    What runs first is slow: it says which trees there are, and is not compared with them.
+    """
+    _, (planner, _) = _planned(query)
+    took = {}
     for each in dict.fromkeys([*(trees or planner.candidates()), *more]):
         console.print(f"running {each} ...", highlight=False)
-        took_ms = _took_ms(_run(query.parallel(pattern=each)))
-        explored.append(Explored(each, planner.predicted(each, learned).step_us / 1e3, took_ms))
+        took[each] = _took_ms(_run(query.parallel(pattern=each)))
+    usual, (planner, learned) = _planned(query)
+    explored = [Explored(tree, planner.predicted(tree, learned).step_us / 1e3, ms) for tree, ms in took.items()]
     return Exploration(explored, planner.chosen(learned).tree, _took_ms(usual))
 
 
