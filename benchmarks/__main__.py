@@ -33,6 +33,7 @@ from benchmarks import (  # noqa: E402
     traffic,
     windows,
 )
+from benchmarks.peers import part as peers  # noqa: E402
 
 RESULTS = ROOT / "results"
 PURE: dict[str, ModuleType] = {
@@ -48,6 +49,7 @@ ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
     "rows": rows,
     "windows": windows,
+    "peers": peers,
     "strategies": strategies,
     "sustainable": sustainable,
     "live": live,
