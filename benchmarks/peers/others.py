@@ -13,6 +13,7 @@ from typing import Final
 
 import pyspark
 
+from benchmarks.peers import kafka
 from benchmarks.peers.programs.plain import SECONDS
 
 ROOT: Final = Path(__file__).parents[2]
@@ -35,18 +36,18 @@ class Peer:
     columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Of its answers, by job, if it writes no header."""
 
+    variables: tuple[tuple[str, str], ...] = ()
+    """Of its environment."""
+    most_batches: int | None = None
+    """Of the stream, for one that would take all day."""
+
     def seconds(self, python: Path, job: str, data: Path, out: Path) -> float:
         """Run the program to its end; how long it says that took."""
-        module = f"benchmarks.peers.programs.{self.program}"
-        said = _run([str(python), "-m", module, job, str(data), str(out)], RUN_S, self.environment())
-        for line in said.splitlines():
-            if line.startswith(SECONDS):
-                return float(json.loads(line.removeprefix(SECONDS)))
-        raise CannotError(f"its program ended without a word: {said[-200:]}")
+        return program_seconds(self.program, python, (job, str(data), str(out)), self.environment())
 
     def environment(self) -> dict[str, str]:
         """What its process finds in the environment."""
-        return {**os.environ, "PYTHONPATH": str(ROOT), "PATHWAY_THREADS": "2"}
+        return {**os.environ, "PYTHONPATH": str(ROOT), **dict(self.variables)}
 
     def python(self) -> Path:
         """The interpreter of its environment, which is made if need be."""
@@ -83,6 +84,31 @@ class Flink(Peer):
         return {**super().environment(), "FLINK_JARS": ";".join(path.as_uri() for path in jars)}
 
 
+class Quix(Peer):
+    """It reads from Kafka and nothing else: a broker of its own, while it runs."""
+
+    def complete(self, folder: Path) -> None:
+        """Fetch the broker, with Maven."""
+        if shutil.which("mvn") is None:
+            raise CannotError("it needs a Kafka broker, which is not in the index, and there is no Maven to fetch it")
+        _run(kafka.fetch_command(folder), INSTALL_S)
+
+    def seconds(self, python: Path, job: str, data: Path, out: Path) -> float:
+        """With the broker."""
+        with kafka.broker(BUILD / self.program / "jars") as address:
+            environment = {**self.environment(), "KAFKA": address}
+            return program_seconds(self.program, python, (job, str(data), str(out)), environment)
+
+
+def program_seconds(program: str, python: Path, arguments: tuple[str, ...], environment: dict[str, str]) -> float:
+    """What a program says of itself, once it has ended."""
+    said = _run([str(python), "-m", f"benchmarks.peers.programs.{program}", *arguments], RUN_S, environment)
+    for line in said.splitlines():
+        if line.startswith(SECONDS):
+            return float(json.loads(line.removeprefix(SECONDS)))
+    raise CannotError(f"its program ended without a word: {said[-200:]}")
+
+
 def _uv() -> str | None:
     return shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv")
 
@@ -114,6 +140,6 @@ PEERS: Final = (
         (("yahoo", ("campaign", "start", "views", "last")), ("skyline", ("start", "numbers"))),
     ),
     Peer("Bytewax", "bytewax_job", ("bytewax==0.21.1", "numpy", "pyarrow")),
-    Peer("Pathway", "pathway_job", ("pathway==0.33.0",)),
-    Peer("Quix Streams", "quix_job", ("quixstreams==3.28.1", "numpy", "pyarrow")),
+    Peer("Pathway", "pathway_job", ("pathway==0.33.0",), variables=(("PATHWAY_THREADS", "2"),)),
+    Quix("Quix Streams", "quix_job", ("quixstreams==3.28.1", "numpy", "pyarrow")),
 )
