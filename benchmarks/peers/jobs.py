@@ -38,9 +38,13 @@ class Job:
     answer: tuple[str, ...]
     """Columns of an answer that are compared, after the start of the window."""
 
-    def prepare(self, folder: Path, batches: int) -> None:
-        """Write the records: for Spark a file a batch, for the others two lanes, as Parquet and as CSV."""
+    def for_spark(self, folder: Path, batches: int) -> None:
+        """Write the records, a file a batch."""
         self.write(folder, batches * self.batch, batches, self.rate)
+
+    def for_peers(self, folder: Path, batches: int) -> None:
+        """Write the first batches of the same records for all others: in two lanes, as Parquet and as CSV."""
+        self.for_spark(folder, batches)
         write_lanes(folder)
 
     def whole(self, answers: pa.Table, batches: int) -> pa.Table:
@@ -90,7 +94,7 @@ YAHOO = Job(
     "yahoo",
     f"Yahoo benchmark, {CAMPAIGNS} campaigns",
     rate=100_000,
-    batch=1_000_000,
+    batch=2_000_000,
     window_us=TUMBLE_US,
     slide_us=TUMBLE_US,
     write=lambda folder, count, files, rate: write_events(folder, CAMPAIGNS, count, files, rate),
