@@ -141,6 +141,9 @@ def from_csv(folder: Path, columns: tuple[str, ...] | None) -> pa.Table:
     options = pacsv.ReadOptions(column_names=columns)
     kinds = pacsv.ConvertOptions(column_types={"numbers": pa.string()})
     table = pa.concat_tables([pacsv.read_csv(path, options, convert_options=kinds) for path in files])
+    if pa.types.is_timestamp(table["start"].type):
+        start = table["start"].cast(pa.timestamp("us")).cast(pa.int64())
+        table = table.set_column(table.column_names.index("start"), "start", start)
     if "numbers" not in table.column_names:
         return table
     lists = pc.split_pattern(table["numbers"].combine_chunks(), " ")

@@ -119,7 +119,7 @@ def _installer(python: Path) -> list[str]:
 
 
 def _run(command: list[str], timeout_s: float, environment: dict[str, str] | None = None) -> str:
-    """What it prints; if it fails, the last line that it says is the reason."""
+    """What it prints; if it fails, the reason."""
     try:
         ran = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
@@ -127,9 +127,15 @@ def _run(command: list[str], timeout_s: float, environment: dict[str, str] | Non
     except subprocess.TimeoutExpired:
         raise CannotError(f"not done after {timeout_s:.0f} s") from None
     if ran.returncode:
-        said = [line.strip() for line in (ran.stderr or ran.stdout).splitlines() if line.strip()]
-        raise CannotError(said[-1] if said else f"exit code {ran.returncode}")
+        raise CannotError(reason(ran.stderr or ran.stdout) or f"exit code {ran.returncode}")
     return ran.stdout
+
+
+def reason(said: str) -> str:
+    """What a failed process says last: of Java's page, the innermost cause."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    return (causes or lines or [""])[-1]
 
 
 PEERS: Final = (

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 from pyflink.table import DataTypes, EnvironmentSettings, TableEnvironment
@@ -17,7 +16,7 @@ from pyflink.table.window import Slide
 
 from benchmarks.peers.programs.plain import NAMES, SLIDE_US, TUMBLE_US, WINDOW_US, best_numbers, main
 
-TIME = "ts AS TO_TIMESTAMP_LTZ(us / 1000, 3), WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND"
+TIME = "ts AS TO_TIMESTAMP_LTZ(us / 1000, 3), WATERMARK FOR ts AS ts"
 
 
 def environment() -> TableEnvironment:
@@ -58,7 +57,7 @@ def yahoo(data: Path, out: Path) -> None:
 
     tables = environment()
     read(tables, data, "ad BIGINT, event STRING")
-    write(tables, out, "campaign BIGINT, start_us BIGINT, views BIGINT, last_us BIGINT")
+    write(tables, out, "campaign BIGINT, window_start TIMESTAMP(3), counted BIGINT, last_us BIGINT")
     tables.create_temporary_function("campaign_of", campaign_of)
     viewed = "SELECT campaign_of(ad) AS campaign, us, ts FROM lanes WHERE event = 'view'"
     tables.execute_sql(f"CREATE VIEW viewed AS {viewed}")
@@ -66,7 +65,7 @@ def yahoo(data: Path, out: Path) -> None:
     tables.execute_sql(
         f"""
         INSERT INTO answers
-        SELECT campaign, 1000 * CAST(EXTRACT(EPOCH FROM window_start) * 1000 AS BIGINT), COUNT(*), MAX(us)
+        SELECT campaign, window_start, COUNT(*), MAX(us)
         FROM TABLE(TUMBLE(TABLE viewed, DESCRIPTOR(ts), INTERVAL '{seconds}' SECOND))
         GROUP BY campaign, window_start, window_end
         """
@@ -77,17 +76,16 @@ def skyline(data: Path, out: Path) -> None:
     """A vectorised aggregate function over sliding windows."""
 
     @udaf(result_type=DataTypes.STRING(), func_type="pandas")  # type: ignore[untyped-decorator]
-    def best(number: Any, us: Any, *columns: Any) -> str:
-        start = int(np.max(us)) // SLIDE_US * SLIDE_US + SLIDE_US - WINDOW_US
-        return f"{start}," + best_numbers(number, list(columns))
+    def best(number: Any, *columns: Any) -> str:
+        return best_numbers(number, list(columns))
 
     tables = environment()
     read(tables, data, "number BIGINT, " + ", ".join(f"{name} DOUBLE" for name in NAMES))
-    write(tables, out, "answer STRING")
+    write(tables, out, "window_start TIMESTAMP(3), numbers STRING")
     window = Slide.over(lit(WINDOW_US // 1_000).milli).every(lit(SLIDE_US // 1_000).milli).on(col("ts")).alias("w")
-    columns = [col(name) for name in ("number", "us", *NAMES)]
+    columns = [col(name) for name in ("number", *NAMES)]
     tables.create_temporary_function("best", best)
-    found = tables.from_path("lanes").window(window).group_by(col("w")).select(call("best", *columns))
+    found = tables.from_path("lanes").window(window).group_by(col("w")).select(col("w").start, call("best", *columns))
     found.execute_insert("answers").wait()
 
 
