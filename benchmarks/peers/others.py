@@ -38,8 +38,8 @@ class Peer:
 
     variables: tuple[tuple[str, str], ...] = ()
     """Of its environment."""
-    most_batches: int | None = None
-    """Of the stream, for one that would take all day."""
+    short_only: bool = False
+    """For one that would take all day for more."""
 
     def seconds(self, python: Path, job: str, data: Path, out: Path) -> float:
         """Run the program to its end; how long it says that took."""
@@ -147,5 +147,5 @@ PEERS: Final = (
     ),
     Peer("Bytewax", "bytewax_job", ("bytewax==0.21.1", "numpy", "pyarrow")),
     Peer("Pathway", "pathway_job", ("pathway==0.33.0",), variables=(("PATHWAY_THREADS", "2"),)),
-    Quix("Quix Streams", "quix_job", ("quixstreams==3.28.1", "numpy", "pyarrow")),
+    Quix("Quix Streams", "quix_job", ("quixstreams==3.28.1", "numpy", "pyarrow"), short_only=True),
 )

@@ -41,7 +41,7 @@ def _job(spark: SparkSession, job: Job, batches: int) -> dict[str, Any]:
         if job is YAHOO:
             agree(OURS, job.whole(ours, batches), job.whole(expected_views(batches), batches))
         agree_so_far(SPARKS, job.whole(sparks, batches), job.whole(ours, batches))
-        found = {peer.name: _attempt(peer, job, folder, job.whole(ours, LONG)) for peer in PEERS}
+        found = {peer.name: _attempt(peer, job, folder, ours) for peer in PEERS}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return {
@@ -63,13 +63,14 @@ def _attempt(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> tuple[float 
 
 
 def _rate(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> float:
-    """Between a short and a long run, once its answers are ours."""
+    """Between a short and a long run, once the answers of the longest are ours."""
     python, out = peer.python(), folder / peer.program
-    long_s = peer.seconds(python, job.name, folder / "long", out / "long")
-    its = from_csv(out / "long", dict(peer.columns).get(job.name))
-    agree_so_far(peer.name, job.whole(its, LONG), ours)
     short_s = peer.seconds(python, job.name, folder / "short", out / "short")
-    return (LONG - SHORT) * job.batch / (long_s - short_s)
+    long_s = 0.0 if peer.short_only else peer.seconds(python, job.name, folder / "long", out / "long")
+    name, batches = ("short", SHORT) if peer.short_only else ("long", LONG)
+    its = from_csv(out / name, dict(peer.columns).get(job.name))
+    agree_so_far(peer.name, job.whole(its, batches), job.whole(ours, batches))
+    return SHORT * job.batch / short_s if peer.short_only else (LONG - SHORT) * job.batch / (long_s - short_s)
 
 
 def agree(name: str, its: pa.Table, ours: pa.Table) -> None:
