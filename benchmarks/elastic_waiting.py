@@ -36,7 +36,7 @@ def main() -> None:
     for trace in traces:
         path, highest = squeezed(trace, folder, WARM_UP_S + seconds, RECORDS_PER_S)
         peak = min(SLOTS, math.ceil(highest * MEAN_SLOTS))
-        ways = {
+        ways: dict[str, dict[str, Any]] = {
             f"fixed {peak}": {"pane_degree": peak, "degree": peak},
             **{name: {"elastic": sp.Elastic(controller=name, period=PERIOD)} for name in controllers},
         }
