@@ -98,7 +98,7 @@ def scaled(scenario: Scenario) -> CostModel:
 
 
 def smallest(scenario: Scenario, fixed: Elastic, large: Outcome) -> tuple[int, int]:
-    """The fewest workers that keep lag bounded: its maximum and its 99th percentile at most a period above those of all.
+    """The fewest workers that keep lag bounded: its maximum and 99th percentile at most a period above those of all 64.
 
     Pane workers first, with window workers to spare; then window workers.
     """

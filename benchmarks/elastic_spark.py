@@ -76,9 +76,10 @@ def ways(cores: int, controllers: Sequence[str]) -> dict[str, dict[str, Any]]:
 def calibrated(spark: SparkSession, cores: int) -> float:
     """Seconds of work for a record, which hardly depend on the rate."""
     stream = {"arrivals": "poisson", "rate": CALIBRATION_RATE}
-    steps = run_query(skyline(spark, stream, {"pane_degree": cores, "degree": cores}), WARM_UP_S + 8.0)
-    steps = [step for step in steps if step.committed_at > steps[0].committed_at + WARM_UP_S]
-    return max(1e-7, cores * sum(map(busy_ms, steps)) / 1e3 / max(1, sum(step.records for step in steps)))
+    steps = run_query(skyline(spark, stream, {"pane_degree": cores, "degree": cores}), WARM_UP_S + 8.0)[2:]
+    if not steps:
+        sys.exit(f"There were too few steps in {WARM_UP_S + 8.0:.0f} s: is the machine busy?")
+    return cores * sum(map(busy_ms, steps)) / 1e3 / sum(step.records for step in steps)
 
 
 def busy_ms(step: StepMetrics) -> float:
