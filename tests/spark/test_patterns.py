@@ -14,7 +14,7 @@ from rich.console import Console
 import skypane as sp
 from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery
-from skypane.cli.explore import exploration
+from skypane.cli.explore import exploration, simulation
 from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
 
 pytestmark = pytest.mark.spark
@@ -94,6 +94,20 @@ def test_trees_are_explored(query: ContinuousQuery, tmp_path: Path) -> None:
     for words in ("running KF(3) ...", "what the planner's plan amounts to", "Rank correlation", "x the fastest"):
         assert words in told.getvalue()
     assert found.draw(tmp_path / "explored.png").stat().st_size > 5_000
+
+
+def test_trees_are_simulated_with_the_costs_of_the_querys_own_steps(query: ContinuousQuery, tmp_path: Path) -> None:
+    told = io.StringIO()
+    console = Console(file=told, width=120)
+    found = simulation(query, [sp.KeyFarm(3)], console, cores=4)
+    console.print(found.table(), found.verdict())
+    trees = [str(each.tree) for each in found.explored]
+    assert trees[-1] == "KF(3)"
+    assert {"WS", "KF(4)", "PF(4,4) L2", "WF(PF(1,2) L2, 2)"} <= set(trees)
+    assert all(each.measured_ms > 0 for each in found.explored)
+    for words in ("simulating KF(4) ...", "on 4 virtual cores", "simulated", "Rank correlation of predicted and simul"):
+        assert words in told.getvalue()
+    assert found.draw(tmp_path / "simulated.png").stat().st_size > 5_000
 
 
 def test_a_bound_for_answers_says_when_steps_are_taken(query: ContinuousQuery) -> None:
