@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import signal
 import threading
@@ -16,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.lateness.suspects import Ending
-from skypane.model.errors import SkypaneError
+from skypane.model.errors import SkypaneError, StorageError
 from skypane.patterns.pace import Pace
 from skypane.patterns.planner import Planning
 from skypane.spark.backlog import backlog_us
@@ -284,10 +286,20 @@ def _interruptible() -> Iterator[None]:
 
 
 def readable(error: BaseException) -> BaseException:
-    """The error itself, unless it wraps one of ours from a worker: then ours, without the Java stack."""
+    """The error itself, unless it wraps one of ours from a worker: then ours, without the Java stack.
+
+    A full disk is told in words, wherever it was.
+    """
+    text = str(error)
+    if (isinstance(error, OSError) and error.errno == errno.ENOSPC) or (
+        isinstance(error, PySparkException) and os.strerror(errno.ENOSPC) in text
+    ):
+        return StorageError(
+            f"{os.strerror(errno.ENOSPC)}: a step could not be written. Make room where the checkpoint, the sinks and "
+            "temporary files are, and start again; with a checkpoint the step is repeated, and nothing is lost."
+        )
     if not isinstance(error, PySparkException):
         return error
-    text = str(error)
     for kind in SkypaneError.__subclasses__():
         marker = f"{kind.__module__}.{kind.__name__}: "
         if marker in text:
