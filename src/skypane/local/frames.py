@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -28,7 +27,6 @@ def answer_frame(df: Any, query: Query, keys: tuple[str, ...], invalid: str) -> 
     check_once(records.schema, keys, invalid)
     prepared = _prepared(records, query, keys)
     query.check(prepared.drop_columns([_ROW]).schema)
-    _check_free(frame.columns, query.added_columns())
     answer = answer_of(query, keys, partial_of(query, keys, prepared.to_batches(), invalid))
     if not answer.num_rows:  # no partial has been lowered: the columns that the query adds are still missing
         answer = query.lower(prepared.slice(0, 0), Groups.from_sizes([])).table
@@ -37,13 +35,6 @@ def answer_frame(df: Any, query: Query, keys: tuple[str, ...], invalid: str) -> 
         return nw.to_native(_chosen(frame, np.sort(rows)))
     added = nw.from_arrow(answer.select(list(query.added_columns())), backend=frame.implementation)
     return nw.to_native(_chosen(frame, rows).with_columns(*(added[name] for name in added.columns)))
-
-
-def _check_free(names: Sequence[str], added: Sequence[str]) -> None:
-    """Refuse a table with a column, compared or not, that the answer would replace."""
-    for name in names:
-        if name.lower() in added:
-            raise SchemaError(f"The table has a column {name!r}, which the result adds. Rename it first.")
 
 
 def _chosen(frame: nw.DataFrame[Any], rows: Int64Array) -> nw.DataFrame[Any]:
@@ -87,7 +78,9 @@ def _records(frame: nw.DataFrame[Any], query: Query, keys: tuple[str, ...]) -> p
         if name not in frame.columns and not name.startswith(PREFIX):
             role = "Grouping column" if name in keys else "Attribute"
             raise SchemaError(f"{role} {name!r} is not a column. The columns are: {', '.join(frame.columns)}.")
-    names = [name for name in frame.columns if name in compared or query.needs_record_id()]
+    # Names that the query adds are looked at, too: it refuses them.
+    wanted = {*compared, *(name for name in frame.columns if name.lower() in query.added_columns())}
+    names = [name for name in frame.columns if name in wanted or query.needs_record_id()]
     try:
         table = frame.select(*names).to_arrow().select(names)
     except (pa.ArrowException, TypeError) as error:
