@@ -44,6 +44,7 @@ from skypane.spark.launch import check_query, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.schemas import checked_schema
+from skypane.spark.sinks.custom import DiscardSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -309,6 +310,10 @@ class ContinuousQuery:
         ends = (trigger, available_now, flush, idle_timeout)
         run = RunOptions(*sinks, *ends, emit, expiries, name, accept_changed_code)
         return launch(self.source.df, *self.plan(run, slots_of(self.source.df.sparkSession)))
+
+    def explain(self, **options: Any) -> str:
+        """What :meth:`start` would do with these options, in words; nothing is started."""
+        return self.check(RunOptions(**{"sink": DiscardSink(), **options}))
 
     def check(self, run: RunOptions) -> str:
         """What :meth:`start` would do, in words, or raise what it would raise about the records; nothing is started."""
