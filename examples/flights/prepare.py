@@ -61,6 +61,14 @@ def prepare(target: Path, days: int = 365) -> pa.Table:
     return table
 
 
+def prepared(file: Path | None, days: int) -> Path:
+    """The file that was named, or one of so many days; made if it is not there."""
+    path = file or Path(f"flights-{days}-days.parquet")
+    if not path.exists():
+        prepare(path, days)
+    return path
+
+
 def _zones(folder: Path) -> dict[str, str]:
     """Time zone by airport."""
     airports = pv.read_csv(folder / "airports.csv")

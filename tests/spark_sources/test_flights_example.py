@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -58,6 +59,13 @@ def test_flights_are_prepared_and_replayed(
     replayed = pa.concat_tables(seen)
     assert replayed.column("flight").to_pylist() == flights.column("flight").to_pylist()
     assert replayed.column("arrival").to_pylist() == flights.column("arrival").to_pylist()
+
+
+def test_as_many_days_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = example("prepare", monkeypatch)
+    assert [pq.read_metadata(script.prepared(None, days)).num_rows for days in (1, 2, 1)] == [832, 1_760, 832]
+    assert script.prepared(tmp_path / "flights-2-days.parquet", 1) == tmp_path / "flights-2-days.parquet"
 
 
 def test_the_query_of_the_example_gives_the_best_flights_of_each_window(
