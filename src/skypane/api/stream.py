@@ -40,7 +40,7 @@ from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.spark.executors.choice import explain_executors, slots_of
 from skypane.spark.explain import explain
-from skypane.spark.launch import check_query, launch
+from skypane.spark.launch import check_start, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.schemas import checked_schema
@@ -316,10 +316,10 @@ class ContinuousQuery:
         return self.check(RunOptions(**{"sink": DiscardSink(), **options}))
 
     def check(self, run: RunOptions) -> str:
-        """What :meth:`start` would do, in words, or raise what it would raise about the records; nothing is started."""
+        """What :meth:`start` would do, in words, or what it would raise about records and checkpoint; nothing starts."""
         spark = self.source.df.sparkSession
         definition, options = self.plan(run, slots_of(spark))
-        return explain(check_query(self.source.df, definition, options).definition, options, explain_executors(spark))
+        return explain(check_start(self.source.df, definition, options), options, explain_executors(spark))
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""
