@@ -316,7 +316,7 @@ class ContinuousQuery:
         return self.check(RunOptions(**{"sink": DiscardSink(), **options}))
 
     def check(self, run: RunOptions) -> str:
-        """What :meth:`start` would do, in words, or what it would raise about records and checkpoint; nothing starts."""
+        """What :meth:`start` would do, or what it would raise about records and checkpoint; nothing starts."""
         spark = self.source.df.sparkSession
         definition, options = self.plan(run, slots_of(spark))
         return explain(check_start(self.source.df, definition, options), options, explain_executors(spark))
