@@ -71,19 +71,20 @@ def parse_schema(text: str, what: str) -> pa.Schema:
 
 
 def schema_text(schema: pa.Schema) -> str:
-    """Columns as a DDL text; a type that SQL does not have is called as Arrow calls it."""
-    return ", ".join(f"{field.name} {_type_text(field.type)}" for field in schema)
+    """Columns as a DDL text."""
+    return ", ".join(f"{field.name} {type_text(field.type)}" for field in schema)
 
 
-def _type_text(kind: pa.DataType) -> str:
+def type_text(kind: pa.DataType) -> str:
+    """A type as SQL calls it; one that SQL does not have, as Arrow does."""
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision}, {kind.scale})"
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return f"array<{_type_text(kind.value_type)}>"
+        return f"array<{type_text(kind.value_type)}>"
     if pa.types.is_map(kind):
-        return f"map<{_type_text(kind.key_type)}, {_type_text(kind.item_type)}>"
+        return f"map<{type_text(kind.key_type)}, {type_text(kind.item_type)}>"
     if pa.types.is_struct(kind):
-        return f"struct<{', '.join(f'{field.name}: {_type_text(field.type)}' for field in kind)}>"
+        return f"struct<{', '.join(f'{field.name}: {type_text(field.type)}' for field in kind)}>"
     return _NAMES.get(kind, str(kind))
 
 

@@ -112,6 +112,10 @@ class Fold:
     def first(self) -> State:
         """A state of its own to begin with."""
         if not callable(self.init):
+            if not isinstance(self.init, Mapping):
+                raise OptionError(
+                    f"init={self.init!r} must be a dict, or a function that returns one: names and first values."
+                )
             return copy.deepcopy(dict(self.init))
         try:
             return copy.deepcopy(dict(self.init()))
