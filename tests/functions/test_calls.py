@@ -393,7 +393,8 @@ def test_a_class_may_be_a_fold() -> None:
     assert answer(Fold.of(Largest), None) == [{"n": 2}]
     with pytest.raises(OptionError, match="is no fold: it has no init"):
         Fold.of(Scaled(1))
-    for init in (0, None, [1]):
+    none: tuple[Any, ...] = (0, None, [1])
+    for init in none:
         with pytest.raises(OptionError, match="must be a dict, or a function that returns one: names and first values"):
             Fold(init, lambda state, records: state)
 
