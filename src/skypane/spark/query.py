@@ -302,7 +302,7 @@ def readable(error: BaseException) -> BaseException:
             return kind(text.split(marker, 1)[1].split("\n", 1)[0])
     if missing := _MISSING_MODULE.search(text):
         return FunctionError(
-            f"Spark's workers cannot import the module {missing[1]!r}, which the query's functions need. Send it along, "
-            "spark.sparkContext.addPyFile('FILE.py'), or install it where the workers run."
+            f"Spark's workers cannot import the module {missing[1]!r}, which the query's functions need. Send it along "
+            "with spark.sparkContext.addPyFile('FILE.py'), or install it where the workers run."
         )
     return error
