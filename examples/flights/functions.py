@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from prepare import prepared
+from prepare import prepare_once
 from skyline import flights
 
 import skypane as sp
@@ -69,13 +69,13 @@ def question(landings: Any, name: str) -> ContinuousQuery:
 def main() -> None:
     """Prepares the file if need be, asks one of the two to the end of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--file", type=Path, help="a file that prepare.py has written, instead of --days")
-    parser.add_argument("--days", type=int, default=31, help="how many days from the first of January on")
+    parser.add_argument("--file", type=Path, default=Path("flights.parquet"))
+    parser.add_argument("--days", type=int, default=31, help="of a file that is not there yet")
     parser.add_argument("--ask", choices=["late_carriers", "made_up"], default="late_carriers")
     given = parser.parse_args()
-    file = prepared(given.file, given.days)
+    prepare_once(given.file, given.days)
     spark = sp.embedded_session("flights")
-    query = question(flights(spark, file), given.ask).start(sink=sp.ConsoleSink(max_rows=9), available_now=True)
+    query = question(flights(spark, given.file), given.ask).start(sink=sp.ConsoleSink(max_rows=9), available_now=True)
     query.await_termination()
     print(query.metrics().ledger)
     spark.stop()

@@ -24,6 +24,14 @@ def data_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "data"
 
 
+def prepare_once(target: Path, days: int) -> None:
+    """Prepares the file if it is not there; one that is there is read as it is, whatever days it is of."""
+    if target.exists():
+        print(f"{target} is there and is read as it is; how many days it has was decided when it was prepared")
+    else:
+        prepare(target, days)
+
+
 def prepare(target: Path, days: int = 365) -> pa.Table:
     """Writes the first ``days`` days of flights that landed, in order of landing, and gives them back.
 
@@ -59,14 +67,6 @@ def prepare(target: Path, days: int = 365) -> pa.Table:
     target.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, target)
     return table
-
-
-def prepared(file: Path | None, days: int) -> Path:
-    """The file that was named, or one of so many days; made if it is not there."""
-    path = file or Path(f"flights-{days}-days.parquet")
-    if not path.exists():
-        prepare(path, days)
-    return path
 
 
 def _zones(folder: Path) -> dict[str, str]:
