@@ -84,6 +84,7 @@ def test_every_declared_option_has_a_flag_and_its_help() -> None:
             assert option.help.split(".")[0][:40] in text
         else:
             assert f"--{option.section} " in text  # FORMAT:PATH
+    assert [line for line in text.splitlines() if "<bool>" in line and "--help" not in line] == []  # nor a value
 
 
 def test_help_is_whole_on_a_narrow_terminal() -> None:

@@ -70,6 +70,15 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
     return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
 
 
+def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> Definition:
+    """The same, and whether the checkpoint is of this query: what a start would refuse."""
+    checked = check_query(df, definition, options)
+    if options.checkpoint is not None:
+        checkpoint = Checkpoint(local_path(options.checkpoint, "checkpoint"))
+        checkpoint.compare(_fingerprint(checked.definition, checked.records), options.accept_changed_code)
+    return checked.definition
+
+
 def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
     """Check the query against the records, open checkpoint and sinks, start."""
     checked = check_query(df, definition, options)
