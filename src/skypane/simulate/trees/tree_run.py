@@ -116,12 +116,15 @@ class TreeRun:
         return sum(station.busy_us for station in self.stations)
 
     def records_per_s(self, warm_up: float = 0.4) -> float:
-        """How many records were answered for in a second, once the queues were full; whole turns of the workers."""
+        """How many records were answered for in a second once the queues were full, but for those answered at the end.
+
+        In whole turns of those who answer windows.
+        """
         ends = np.sort([at_us for at_us, _ in self.happened.results])
         shared = self.tree.lowered().window_tasks or 1
-        turn = min(shared * self.stream.keys, max(1, len(ends) // 4))
-        first = min(int(len(ends) * warm_up), len(ends) - turn - 1)
-        last = first + (len(ends) - 1 - first) // turn * turn
+        turn = min(shared * self.stream.keys, max(1, len(ends) // 5))
+        first = int((len(ends) - turn) * warm_up)
+        last = first + (len(ends) - turn - 1 - first) // turn * turn
         took_us = float(ends[last] - ends[first])
         return (last - first) * self._records_per_answer / took_us * 1e6
 
