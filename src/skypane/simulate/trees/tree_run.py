@@ -33,24 +33,26 @@ class TreeStream:
     bunch: int = 1_000
     """So many records of one key, one pane and one source travel as one message at most."""
     gathered: bool = False
-    """Whether sources gather bunches: the last records of a pane wait until those of the next have filled theirs."""
+    """Whether sources gather bunches: the last records of a pane wait until those of the next have filled theirs; those
+    after the last pane are in no window that is answered."""
 
     def feeds(self) -> list[Iterator[Item]]:
         """One for each source."""
         return [self._feed(source) for source in range(self.sources)]
 
     def _feed(self, source: int) -> Iterator[Item]:
-        pane, waiting = self.work.windows.pane, 0
+        pane = self.work.windows.pane
         for number in range(self.panes):
-            for bunches in self._rounds(number, source):
+            rounds = self._rounds(number, source)
+            if self.gathered and number:
+                yield from next(rounds, ())
+                yield Mark(number * pane, made=False)
+            for bunches in rounds:
                 yield from bunches
-                if waiting:
-                    yield Mark(waiting, made=False)
-                waiting = 0
-            until = (number + 1) * pane
-            last = number + 1 == self.panes
-            yield Mark(until, sent=last or not self.gathered)
-            waiting = until if self.gathered else 0
+            yield Mark((number + 1) * pane, sent=not self.gathered)
+        if self.gathered:
+            yield from next(self._rounds(self.panes, source), ())
+            yield Mark(self.panes * pane, made=False)
 
     def _rounds(self, pane: int, source: int) -> Iterator[list[Message]]:
         """Bunches of all keys in turn, as long as there are any."""
