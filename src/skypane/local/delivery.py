@@ -2,7 +2,7 @@
 
 Tasks that share the windows of some key groups finish one after the other. What each has answered is handed on as soon
 as the windows before it allow it: with ``disorder=0`` in the order of windows, else with bounded disorder. Corrections
-of earlier answers are handed on at once.
+of earlier answers are handed on at once. So are windows of records, and what is told live: no two tasks share a key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Delivery:
     """Where answers go while a step is running."""
 
     to: Callable[[pa.Table], object]
-    """Gets the rows of one window, of the keys of some key groups."""
+    """Gets the rows of one window, of the keys of some key groups; of windows of records, and live, of a task."""
     disorder: int = 0
     """How many places after a newer window of the same keys a window may come."""
 
@@ -41,10 +41,16 @@ class StepDelivery:
     def __init__(self, definition: Definition, delivery: Delivery, span: Span, rows: Sequence[pa.Table]) -> None:
         self._definition, self._delivery, self._span = definition, delivery, span
         self._rows = rows
+        self._at_once = definition.window.counted or definition.emit.instants
+        """Whether each key has windows of its own, or none."""
         self._open: dict[GroupRange, tuple[Int64Array, KOrdered[pa.Table | None]]] = {}
 
     def finished(self, share: WindowShare, answers: Sequence[pa.Table]) -> None:
         """A task has answered its windows."""
+        if self._at_once:
+            for table in answers:
+                self._delivery.to(table)
+            return
         windows, collector = self._open.setdefault(share.groups, self._begin(share.groups))
         found = dict(self._by_window(windows, answers))
         for place in np.flatnonzero(share.answers(windows)).tolist():
