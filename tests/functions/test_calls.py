@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import linecache
 import logging
+import subprocess
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -236,20 +239,28 @@ def test_a_merge_that_fails_in_a_window_of_two_panes() -> None:
                 engine.flush(state)
 
 
-def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Imports a module with some source, however often it was another one."""
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def imported(source: str) -> Any:
+        (tmp_path / "written.py").write_text(source)
+        importlib.invalidate_caches()
+        sys.modules.pop("written", None)
+        linecache.clearcache()
+        return importlib.import_module("written")
+
+    return imported
+
+
+def test_fingerprints_tell_changed_code(written: Callable[[str], Any]) -> None:
     text = "LIMIT = 3\nNAMES = {'a'}\n\ndef helper(x):\n    return x + LIMIT\n\n"
     text += "def f(records, by=2):\n    return helper(by), NAMES\n"
 
     def of(source: str) -> str:
-        (tmp_path / "written.py").write_text(source)
-        importlib.invalidate_caches()
-        sys.modules.pop("written", None)
-        sys.dont_write_bytecode = True
-        import linecache  # noqa: PLC0415
-
-        linecache.clearcache()
-        return fingerprint(importlib.import_module("written").f)
+        return fingerprint(written(source).f)
 
     known = of(text)
     assert known.startswith("written:f#")
@@ -262,6 +273,57 @@ def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.Monk
         ("helper(by)", "helper(1)"),
     ):
         assert of(text.replace(old, new)) != known, (old, new)
+
+
+CLASS = """
+from dataclasses import dataclass
+LIMIT = 3
+def helper(x):
+    return x + 1
+class Base:
+    def limited(self, x):
+        return min(x, 7)
+@dataclass
+class Called(Base):
+    by: int = 5
+    def __call__(self, records):
+        return self.limited(self.helped + self.fixed())
+    @property
+    def helped(self):
+        return helper(self.by)
+    @staticmethod
+    def fixed():
+        return LIMIT
+def named(records):
+    return Called()(records)
+"""
+
+
+CHANGES = (("LIMIT = 3", "LIMIT = 4"), ("x + 1", "x + 2"), ("min(x, 7)", "min(x, 8)"), ("= 5", "= 6"))
+ASKED = ("Called()", "Called().limited", "named")
+
+
+def test_fingerprints_tell_what_a_class_names_and_derives_from(written: Callable[[str], Any]) -> None:
+    for asked in ASKED:
+        found = [
+            fingerprint(eval(asked, vars(written(text))))
+            for text in (CLASS, CLASS, *(CLASS.replace(*change) for change in CHANGES))
+        ]
+        assert found[0] == found[1]
+        assert len(set(found)) == 1 + len(CHANGES), asked
+
+
+def test_fingerprints_of_classes_that_were_typed_in() -> None:
+    program = f"""
+from skypane.queries.functions.fingerprint import fingerprint
+for asked in {ASKED}:
+    texts = [{CLASS!r}, *({CLASS!r}.replace(*change) for change in {CHANGES})]
+    for text in texts:
+        exec(text, names := {{"__name__": "__main__"}})
+        print(fingerprint(eval(asked, names)))
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert len(set(said.split())) == len(ASKED) * (1 + len(CHANGES))
 
 
 def test_fingerprints_of_closures_partials_objects_and_lambdas() -> None:
