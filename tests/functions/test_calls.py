@@ -455,6 +455,10 @@ def test_a_class_may_be_a_fold() -> None:
     assert answer(Fold.of(Largest), None) == [{"n": 2}]
     with pytest.raises(OptionError, match="is no fold: it has no init"):
         Fold.of(Scaled(1))
+    with pytest.raises(
+        OptionError, match=r"function=.*:Scaled: the class is called without arguments, .*TypeError: .*by"
+    ):
+        Fold.of(Scaled)
 
 
 def test_keys_and_records_of_years_that_python_does_not_know() -> None:

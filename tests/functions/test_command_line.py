@@ -65,6 +65,7 @@ def test_a_function_in_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.
     [
         ({"query_function": "bounds"}, "must be written module:name"),
         ({"query_function": "nowhere:f"}, "the module cannot be imported: No module named 'nowhere'"),
+        ({"query_function": "./samples:f"}, "modules have names, not paths"),
         ({"query_function": "tests.functions.samples:none"}, "tests.functions.samples has no 'none'"),
         ({"query_function": "tests.functions.samples:DIGEST"}, "must be a function"),
         ({"query_schema": "first lon"}, "'lon' is not a type"),
@@ -75,3 +76,19 @@ def test_a_function_in_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.
 def test_mistakes_are_told_without_spark(tmp_path: Path, flags: dict[str, str], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         planned(tmp_path, **flags)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def f(:", "SyntaxError: invalid syntax .*line 1"),
+        ("\n1 / 0", r"ZeroDivisionError: division by zero \(broken_here.py, line 2\)"),
+        ("import sys\nsys.exit(3)", r"SystemExit: 3 \(broken_here.py, line 2\)"),
+    ],
+)
+def test_a_module_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str) -> None:
+    (tmp_path / "broken_here.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(OptionError, match=f"function='broken_here:f': the module cannot be imported: {said}"):
+        planned(tmp_path, query_function="broken_here:f")

@@ -71,7 +71,7 @@ class Fold:
         """A fold as it is, or a class (or an object) that has its parts: init, update, ... as methods or values."""
         if isinstance(thing, cls):
             return thing
-        owner = thing() if isinstance(thing, type) else thing
+        owner = _made(thing, what) if isinstance(thing, type) else thing
         parts = {name: getattr(owner, name) for name in _PARTS if hasattr(owner, name)}
         for name in ("init", "update"):
             if name not in parts:
@@ -119,3 +119,14 @@ class Fold:
         """The fingerprints of the functions."""
         named = {name: call.function for name, call in self.calls.items()}
         return {name: fingerprint(function) for name, function in ({"init": self.init} | named).items()}
+
+
+def _made(kind: type, what: str) -> object:
+    """An object of a class with the parts of a fold."""
+    try:
+        return kind()
+    except Exception as error:
+        raise OptionError(
+            f"{what}={name_of(kind)}: the class is called without arguments, and that failed with "
+            f"{type(error).__name__}: {error}. Give an object of it instead."
+        ) from error
