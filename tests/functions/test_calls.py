@@ -377,6 +377,9 @@ def test_the_state_is_declared_where_init_does_not_show_it() -> None:
     assert answer(fold, None) == [{"best": Decimal("1.50")}]
     with pytest.raises(OptionError, match="state= has the fields"):
         Fold({"best": None}, lambda state, records: state, state="worst int")
+    for init in (0, [0], {}, {1: 0}):
+        with pytest.raises(OptionError, match=r"init=.* must be a dict, or a function that returns one"):
+            Fold(init, lambda state, records: state)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="combine='fast' is unknown"):
         Fold({"n": 0}, lambda s, r: s, lambda a, b: a, combine="fast")
     with pytest.raises(OptionError, match="is about merge=, which is missing"):
@@ -394,6 +397,11 @@ def test_the_state_is_declared_where_init_does_not_show_it() -> None:
         ({"n": np.zeros(2, dtype=int)}, {"n": np.array([1, 1.5])}, r"state field 'n' that is not .*\(1.5 is no whole"),
         ({"n": {"a": 0}}, {"n": {"a": 0, "b": 1}}, r"state field 'n' that is not .*\(it has no field 'b'\)"),
         ({"n": np.zeros((2, 2))}, {"n": [[1], [2, 3]]}, r"state field 'n' of shape None; in init it is \(2, 2\)"),
+        (
+            {"n": np.zeros(4)},
+            {"n": np.ones((2, 2))},
+            r"state field 'n' of shape \(2, 2\); in init it has one dimension",
+        ),
         ({"n": 0}, {"n": 0, 5: 1}, r"a state with the fields \['n', 5\]; it has \['n'\]"),
     ],
 )

@@ -15,7 +15,7 @@ from skypane.model.errors import OptionError
 from skypane.queries.functions.calls import Call, name_of
 from skypane.queries.functions.fingerprint import fingerprint
 from skypane.queries.functions.returned import check_promised
-from skypane.queries.functions.state import State, StateType
+from skypane.queries.functions.state import NO_STATE, State, StateType
 
 PROMISES: Final = ("commutative", "idempotent", "invertible")
 _PARTS: Final = ("init", "update", "merge", "finish", "schema", "state", "combine", "inverse")
@@ -106,8 +106,10 @@ class Fold:
 
     def first(self) -> State:
         """A state of its own to begin with."""
-        if not callable(self.init):
+        if isinstance(self.init, Mapping):
             return copy.deepcopy(dict(self.init))
+        if not callable(self.init):
+            raise OptionError(NO_STATE.format(self.init))
         try:
             return copy.deepcopy(dict(self.init()))
         except Exception as error:
