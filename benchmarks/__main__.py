@@ -27,12 +27,14 @@ from benchmarks import (  # noqa: E402
     one_key,
     overlap,
     pipeline,
+    plans,
     rows,
     strategies,
     sustainable,
     traffic,
     windows,
 )
+from benchmarks.peers import part as peers  # noqa: E402
 
 RESULTS = ROOT / "results"
 PURE: dict[str, ModuleType] = {
@@ -48,6 +50,8 @@ ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
     "rows": rows,
     "windows": windows,
+    "plans": plans,
+    "peers": peers,
     "strategies": strategies,
     "sustainable": sustainable,
     "live": live,
@@ -72,7 +76,9 @@ def main() -> None:
         show(console, PURE[name], name, report, path)
     on_spark = parts(ON_SPARK, chosen.only)
     if on_spark:
-        spark = sp.embedded_session("skypane-bench", cores=2, log_file=ROOT / "logs" / "bench-spark.log")
+        log = ROOT / "logs" / "bench-spark.log"
+        # Plain programs that keep all records of all keys need more than Spark's one gibibyte.
+        spark = sp.embedded_session("skypane-bench", cores=2, log_file=log, options={"spark.driver.memory": "4g"})
         for name in on_spark:
             report[name] = ON_SPARK[name].run(spark, chosen.quick)
             show(console, ON_SPARK[name], name, report, path)

@@ -53,7 +53,7 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
     if not df.isStreaming:
         raise OptionError(
             "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
-            "sp.skyline(df, ...), sp.top_delta(df, ...) or sp.top_k(df, ...)."
+            "sp.skyline(df, ...), sp.top_delta(df, ...), sp.top_k(df, ...) or sp.skyline_intervals(df, ...)."
         )
     check_ships(definition)
     records = arrow_schema(df)
