@@ -325,6 +325,21 @@ def test_fingerprints_tell_what_a_class_names_and_derives_from(written: Callable
         assert len(set(found)) == 1 + len(CHANGES), asked
 
 
+def test_fingerprints_do_not_look_into_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: Callable[[str], Any]
+) -> None:
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    monkeypatch.syspath_prepend(library)
+    found = set()
+    for answer in (1, 2):
+        (library / "installed.py").write_text(f"class Model:\n    def fit(self):\n        return {answer}\n")
+        sys.modules.pop("installed", None)
+        module = written("from installed import Model\nclass Own(Model):\n    made = Model()\nf = Own()\n")
+        found.add(fingerprint(partial(with_default, by=[module.f, module.Own.made])))
+    assert len(found) == 1
+
+
 def test_fingerprints_of_classes_that_were_typed_in() -> None:
     program = f"""
 from skypane.queries.functions.fingerprint import fingerprint

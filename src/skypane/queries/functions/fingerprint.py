@@ -98,11 +98,11 @@ def _describe_object(value: Any, lines: list[str], seen: dict[int, Any]) -> None
 
 
 def _describe_class(kind: type, lines: list[str], seen: dict[int, Any]) -> None:
-    """Its source; of a class of the user's also what it derives from, and what its methods name."""
+    """Its name; of a class of the user's also its source, what it derives from, and what its methods name."""
     lines.append(f"{kind.__module__}:{kind.__qualname__}")
-    source = None if _is_standard(kind) else _source(kind)
+    source = _source(kind) if _is_users(kind) else ""
     lines.append(source or "")
-    if not _is_users(kind):
+    if source == "":
         return
     for base in kind.__bases__:
         _describe(base, lines, seen)
