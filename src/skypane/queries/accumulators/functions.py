@@ -63,10 +63,11 @@ def call(function: str, argument: str, asked: str) -> Call:
 
 def split_arguments(text: str) -> list[str]:
     """The arguments of a call, at the commas that are in no parentheses and no quotes."""
-    parts, depth, quote = [""], 0, ""
+    parts, depth, quote, escaped = [""], 0, "", False
     for sign in text:
         if quote:
-            quote = "" if sign == quote else quote
+            quote = "" if sign == quote and not escaped else quote
+            escaped = sign == "\\" and not escaped and quote != "`"
         elif sign in "'\"`":
             quote = sign
         elif sign in "()[]":
