@@ -104,6 +104,8 @@ def test_what_a_function_may_want_and_return() -> None:
         {"x": 2, "y": 3, "z": [("a", 1)]}
     ]
     assert answer(lambda table: [], "x long") == []
+    assert answer(lambda table: pd.DataFrame({"x": [], "y": np.array([])}), "x date, y array<long>") == []
+    assert answer(lambda table: pd.DataFrame({"x": [np.nan]}), "x timestamp") == [{"x": None}]
     one_row = {"x": 3, "tags": ["a", "b"], "counts": np.array([1, 2])}
     schema = "x long, tags array<string>, counts array<long>"
     assert answer(lambda table: one_row, schema) == [{"x": 3, "tags": ["a", "b"], "counts": [1, 2]}]
