@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from skypane.scheduling.k_ordered import KOrdered
 from skypane.scheduling.partitioning import WindowShare
 from skypane.scheduling.ranges import GroupRange
 from skypane.tables.ranges import ranges
+from skypane.tables.take import take_rows
 from skypane.tables.times import times_us
 
 
@@ -82,5 +84,9 @@ class StepDelivery:
         earlier = end_us < (ends_us[0] if len(ends_us) else np.iinfo(np.int64).max)
         if earlier.any():
             self._delivery.to(table.filter(pa.array(earlier)))
-        for number in np.unique(place[~earlier]).tolist():
-            yield number, table.filter(pa.array((place == number) & ~earlier))
+        order = np.flatnonzero(~earlier)
+        order = order[np.argsort(place[order], kind="stable")]
+        numbers, begins = np.unique(place[order], return_index=True)
+        ordered, borders = take_rows(table, order.astype(np.int64)), [*begins.tolist(), len(order)]
+        for number, (low, high) in zip(numbers.tolist(), pairwise(borders), strict=True):
+            yield number, ordered.slice(low, high - low)
