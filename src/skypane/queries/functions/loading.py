@@ -17,10 +17,15 @@ def load(name: str) -> tuple[ModuleType, Any]:
     module_name, colon, path = name.partition(":")
     if not colon or not module_name or not path:
         raise OptionError(f"function={name!r} must be written module:name, e.g. spreads:spread for spreads.py.")
+    if module_name.startswith("."):
+        raise OptionError(f"function={name!r}: modules have names, not paths. Write spreads:spread for spreads.py.")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    module = _imported(module_name, name)
+    try:
+        module = import_module(module_name)
+    except (Exception, SystemExit) as error:  # whatever a module of the user's does
+        raise OptionError(f"function={name!r}: the module cannot be imported: {_why(error)}.") from error
     found: Any = module
     for part in path.split("."):
         if not hasattr(found, part):
@@ -29,22 +34,10 @@ def load(name: str) -> tuple[ModuleType, Any]:
     return module, found
 
 
-def _imported(module_name: str, name: str) -> ModuleType:
-    """The module; whatever its code raises is told in words, an exit included."""
-    if module_name.startswith("."):
-        raise OptionError(f"function={name!r}: modules have names, not paths. Write spreads:spread for spreads.py.")
-    try:
-        return import_module(module_name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        why = f"{error}" if isinstance(error, ImportError) else f"{type(error).__name__}: {error}{_line(error)}"
-        raise OptionError(f"function={name!r}: the module cannot be imported: {why}.") from error
-
-
-def _line(error: BaseException) -> str:
-    """Where it was raised; a syntax error says so itself."""
-    frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, SyntaxError) or not frames:
-        return ""
-    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+def _why(error: BaseException) -> str:
+    """What went wrong, and in which line of the module that was read last; a missing module says it itself."""
+    if isinstance(error, ModuleNotFoundError | SyntaxError):
+        return str(error)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.name == "<module>"]
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
