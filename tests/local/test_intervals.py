@@ -97,6 +97,17 @@ def test_nanoseconds_are_compared_as_they_are() -> None:
     assert [sp.as_of(history, instant)["price"].tolist() for instant in times] == [[2], [1]]
 
 
+@pytest.mark.parametrize("year", [1850, 2050, 2100])
+def test_nanoseconds_reach_far(year: int) -> None:
+    times = pd.to_datetime([f"{year}-01-01", f"{year}-01-02"]).as_unit("ns")
+    table = pd.DataFrame({"ts": times, "price": [1, 2]})
+    history = sp.skyline_intervals(table, time="ts", within="2 days", minimize="price")
+    assert history["valid_from"].dt.strftime("%Y-%m-%d").tolist() == [f"{year}-01-01", f"{year}-01-03"]
+    assert history["valid_to"].dt.strftime("%Y-%m-%d").tolist() == [f"{year}-01-03", f"{year}-01-04"]
+    with pytest.raises(sp.DataError, match="2 rows: time out of range"):
+        sp.skyline_intervals(table, time="ts", within="26000 days", minimize="price")
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -113,6 +124,8 @@ def test_mistakes_are_told(options: dict[str, Any], error: type[Exception], mess
     for instant in ("noon", pd.NaT):
         with pytest.raises(sp.OptionError, match="give a datetime, or a text such as"):
             sp.as_of(SCHEMA.empty_table(), instant)
+    with pytest.raises(sp.SchemaError, match="'valid_to' has type String; it must be a timestamp"):
+        sp.as_of(pa.table({"valid_from": pa.array([EPOCH]), "valid_to": ["later"]}), EPOCH)
 
 
 @pytest.mark.parametrize("library", MAKERS)

@@ -53,9 +53,8 @@ def as_of_frame(df: Any, instant: datetime) -> Any:
     """Of a pandas or polars DataFrame or an Arrow table."""
     frame = frame_of(df)
     check_intervals(frame.columns)
-    kind = frame.schema[VALID_FROM]
-    if not isinstance(kind, nw.Datetime):
-        raise SchemaError(f"Column {VALID_FROM!r} has type {kind}; it must be a timestamp.")
+    kind = _timestamps(frame, VALID_FROM)
+    _timestamps(frame, VALID_TO)
     unit: Literal["ns", "us"] = "ns" if kind.time_unit == "ns" else "us"
     # As numbers: libraries do not compare times of other zones or units. Those too far for nanoseconds are nowhere.
     then = micros_of(instant, kind.time_zone)
@@ -64,3 +63,11 @@ def as_of_frame(df: Any, instant: datetime) -> Any:
     then = max(-_FARTHEST, min(then, _FARTHEST))
     since, until = (nw.col(name).dt.timestamp(unit) for name in (VALID_FROM, VALID_TO))
     return nw.to_native(frame.filter((since <= then) & (until > then)))
+
+
+def _timestamps(frame: nw.DataFrame[Any], name: str) -> nw.Datetime:
+    """The type of a column; raises :class:`SchemaError` if it is none of timestamps."""
+    kind = frame.schema[name]
+    if not isinstance(kind, nw.Datetime):
+        raise SchemaError(f"Column {name!r} has type {kind}; it must be a timestamp.")
+    return kind
