@@ -34,7 +34,8 @@ def test_spatial_figures_are_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_yahoo_figures_are_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(yahoo, "_THREADS", (6, 8))
+    monkeypatch.setattr(yahoo, "_THREADS", (6,))
+    monkeypatch.setattr(yahoo, "_SHARES", (0.2,))
     monkeypatch.setattr(yahoo, "_BATCHES", (1, 2))
     for name in ("p3-20", "p3-21", "p3-22", "p3-23", "p3-24"):
         assert len(written(name, tmp_path).splitlines()) > 2
