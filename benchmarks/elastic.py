@@ -59,8 +59,9 @@ class Outcome:
 
 
 def run(quick: bool) -> dict[str, Any]:
-    """All traces, side by side on the cores there are, and a rate that doubles and halves."""
+    """All traces, side by side on the cores there are, and a rate that doubles and halves; quick: two traces."""
     paths = sorted(data_folder().glob("arrivals-*.txt"))
+    paths = [path for path in paths if not quick or path.stem.endswith(("-elastic", "-steps"))]
     with ProcessPoolExecutor() as pool:
         steps = pool.map(step_response, CONTROLLERS)
         traces = list(pool.map(partial(compare, seconds=100.0 if quick else None), map(str, paths)))
