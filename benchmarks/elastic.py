@@ -196,18 +196,8 @@ def tables(found: dict[str, Any]) -> list[Table]:
 def _traces(found: dict[str, Any]) -> Table:
     table = Table(title=f"Elastic, simulated: {found['workers']} workers", title_justify="left")
     left = ("trace", "degrees")
-    columns = (
-        "panes",
-        "windows",
-        "core-s",
-        "of small",
-        "work of small",
-        "lag p99",
-        "lag max",
-        "latency p99",
-        "of small",
-    )
-    for column in (*left, *columns, "of small", "changes", "reversals"):
+    numbers = ("panes", "windows", "core-s", "of small", "work", "lag p99", "lag max", "latency p99", "of small")
+    for column in (*left, *numbers, "changes", "reversals"):
         table.add_column(column, justify="left" if column in left else "right")
     for trace in found["traces"]:
         small = trace["runs"]["fixed small"]
