@@ -65,4 +65,4 @@ format: $(STAMP) ## let ruff tidy the code
 	$(BIN)/ruff format .
 
 clean: ## remove everything that was set up
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis logs results
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis logs results build

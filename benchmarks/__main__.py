@@ -34,6 +34,7 @@ from benchmarks import (  # noqa: E402
     traffic,
     windows,
 )
+from benchmarks.peers import part as peers  # noqa: E402
 
 RESULTS = ROOT / "results"
 PURE: dict[str, ModuleType] = {
@@ -50,6 +51,7 @@ ON_SPARK: dict[str, ModuleType] = {
     "rows": rows,
     "windows": windows,
     "plans": plans,
+    "peers": peers,
     "strategies": strategies,
     "sustainable": sustainable,
     "live": live,

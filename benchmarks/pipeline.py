@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rich.table import Table
 
 import skypane as sp
+from benchmarks.peers.programs.plain import numpy_skyline
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.source import bench_stream
 from skypane import kernels
@@ -195,18 +196,6 @@ def plain_pyspark(
 
     run_batches(reader, once, 2 if own_kernel else 1)
     return {"records_per_s": records / min(seconds), "records": records}
-
-
-def numpy_skyline(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Best sums first; each point that is left is in the skyline and strikes out all that it dominates."""
-    order = np.argsort(values.sum(axis=1), kind="stable")
-    left, found = values[order], []
-    while len(order):
-        found.append(order[0])
-        stays = (left < left[0]).any(axis=1) | (left == left[0]).all(axis=1)
-        stays[0] = False
-        left, order = left[stays], order[stays]
-    return np.sort(np.array(found, dtype=np.int64))
 
 
 def little_stream(spark: SparkSession) -> DataFrame:

@@ -72,7 +72,7 @@ WORKLOADS: dict[str, Workload] = {
 
 def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     """Each workload as it is planned and in every tree, some rounds of each; of both the fastest round counts."""
-    steps, rounds = (7, 1) if quick else (9, 2)
+    steps, rounds = (9, 1) if quick else (11, 2)
     console, found = Console(quiet=True), {}
     for name, workload in WORKLOADS.items():
         folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
 import skypane as sp
-from benchmarks.pipeline import numpy_skyline
+from benchmarks.peers.programs.plain import numpy_skyline
 from benchmarks.rows_peers import Peer, Plain
 from benchmarks.windows import START_US, run_to_the_end
 

@@ -136,23 +136,23 @@ def fails_with(error: BaseException) -> Any:
     [
         (lambda t: None, "x long", "returned None; return a table"),
         (lambda t: 5, "x long", "returned a int; return a table"),
-        (lambda t: {"y": 1}, "x long", "returned no column 'x', which is to be int64"),
+        (lambda t: {"y": 1}, "x long", "returned no column 'x', which is to be long"),
         (lambda t: {"x": 1, "y": 1}, "x long", "returned a column 'y'; the schema has x only"),
-        (lambda t: {"x": "a"}, "x long", r"returned a column 'x' that is not int64 \("),
-        (lambda t: {"x": np.array([1.5])}, "x long", r"returned column 'x' as double; it is to be int64 \("),
-        (lambda t: {"x": 1.5}, "x long", r"returned a column 'x' that is not int64 \(1.5 is no whole number"),
-        (lambda t: [{"x": Decimal("1.5")}], "x int", r"returned a column 'x' that is not int32 \("),
-        (lambda t: [{"x": [1, 1.5]}], "x array<long>", r"returned a column 'x' that is not list<item: int64> \("),
-        (lambda t: {"x": {"y": 1.5}}, "x struct<y: long>", r"returned a column 'x' that is not struct<y: int64> \("),
-        (lambda t: {"x": "abc", "y": [1, 2, 3]}, "x string, y long", r"returned a column 'y' that is not int64 \("),
+        (lambda t: {"x": "a"}, "x long", r"returned a column 'x' that is not long \("),
+        (lambda t: {"x": np.array([1.5])}, "x long", r"returned column 'x' as double; it is to be long \("),
+        (lambda t: {"x": 1.5}, "x long", r"returned a column 'x' that is not long \(1.5 is no whole number"),
+        (lambda t: [{"x": Decimal("1.5")}], "x int", r"returned a column 'x' that is not int \("),
+        (lambda t: [{"x": [1, 1.5]}], "x array<long>", r"returned a column 'x' that is not array<long> \("),
+        (lambda t: {"x": {"y": 1.5}}, "x struct<y: long>", r"returned a column 'x' that is not struct<y: long> \("),
+        (lambda t: {"x": "abc", "y": [1, 2, 3]}, "x string, y long", r"returned a column 'y' that is not long \("),
         (lambda t: pa.table({"x": ["a"]}), "x double", r"returned column 'x' as string; it is to be double \("),
         (
             lambda t: {"x": [1], "y": [1, 2]},
             "x long, y long",
             r"returned columns of different lengths: \{'x': 1, 'y': 2\}",
         ),
-        (lambda t: {"x": 2.5}, "x long", r"returned a column 'x' that is not int64 \(2.5 is no whole number\)"),
-        (lambda t: {"x": [np.float64(2.5)]}, "x long", r"returned a column 'x' that is not int64 \(2.5 is no whole"),
+        (lambda t: {"x": 2.5}, "x long", r"returned a column 'x' that is not long \(2.5 is no whole number\)"),
+        (lambda t: {"x": [np.float64(2.5)]}, "x long", r"returned a column 'x' that is not long \(2.5 is no whole"),
         (lambda t: [{"x": [1, 2.5]}], "x array<long>", r"returned a column 'x' that is not .*\(2.5 is no whole number"),
         (lambda t: {"x": {"a": 1, "b": 2}}, "x struct<a: long>", r"returned a column 'x' .*\(it has no field 'b'\)"),
         (lambda t: {"x": {"k": 2.5}}, "x map<string, int>", r"returned a column 'x' .*\(2.5 is no whole number\)"),
@@ -170,11 +170,11 @@ def fails_with(error: BaseException) -> Any:
         (
             lambda t: {"x": 1, "y": [1, 2]},
             "x long, y long",
-            r"returned a column 'y' that is not int64 \(Could not convert \[1, 2\]",
+            r"returned a column 'y' that is not long \(Could not convert \[1, 2\]",
         ),
         (lambda t: pa.table([[1], [2]], names=["x", "x"]), "x long", "returned column 'x' twice"),
         (lambda t: pd.DataFrame([[1, 2]], columns=["x", "x"]), "x long", "returned column 'x' twice"),
-        (lambda t: {"x": np.array([1], dtype=">i8")}, "x long", r"returned a column 'x' that is not int64 \(Byte-swap"),
+        (lambda t: {"x": np.array([1], dtype=">i8")}, "x long", r"returned a column 'x' that is not long \(Byte-swap"),
         (lambda t: fails_with(SystemExit(3)), "x long", r"raised SystemExit: 3 \(line \d+:"),
         (
             lambda t: fails_with(UnspeakableError()),
@@ -213,7 +213,7 @@ def test_a_fold_that_fails_says_which_part(part: str, combine: Any) -> None:
     if part == "merge":  # one pane has nothing to merge
         assert answer(fold, None) == [{"n": 1}]
         return
-    said = {"text": "state field 'n' that is not int64", "field": r"a state with the fields \['n', 'm'\]"}
+    said = {"text": "state field 'n' that is not long", "field": r"a state with the fields \['n', 'm'\]"}
     with pytest.raises(FunctionError, match=rf"{said.get(part, 'KeyError')}.*for city='ulm', window \[1970"):
         answer(fold, None)
     ((row,)) = answer(fold, None, sets_aside=True)
@@ -315,7 +315,7 @@ def test_the_state_is_declared_where_init_does_not_show_it() -> None:
         (
             {"n": 0},
             {"n": 1.5},
-            r"state field 'n' that is not int64, its type by init or state= \(1.5 is no whole number\)",
+            r"state field 'n' that is not long, its type by init or state= \(1.5 is no whole number\)",
         ),
         ({"n": np.zeros(2, dtype=int)}, {"n": np.array([1, 1.5])}, r"state field 'n' that is not .*\(1.5 is no whole"),
         ({"n": {"a": 0}}, {"n": {"a": 0, "b": 1}}, r"state field 'n' that is not .*\(it has no field 'b'\)"),
@@ -367,7 +367,7 @@ def test_what_a_fold_cannot_begin_with() -> None:
 @pytest.mark.parametrize("wrong", [1.5, np.float64(1.5)])
 def test_a_state_of_whole_numbers_is_never_cut(wrong: Any) -> None:
     fold = Fold({"total": 0}, lambda state, records: {"total": state["total"] + wrong})
-    with pytest.raises(FunctionError, match=r"field 'total' that is not int64, its type by init or state= \(1\.5"):
+    with pytest.raises(FunctionError, match=r"field 'total' that is not long, its type by init or state= \(1\.5"):
         answer(fold, None)
     fold = Fold({"total": 0}, lambda state, records: {"total": state["total"] + np.float64(3)})
     assert answer(fold, None) == [{"total": 3}]
@@ -393,6 +393,10 @@ def test_a_class_may_be_a_fold() -> None:
     assert answer(Fold.of(Largest), None) == [{"n": 2}]
     with pytest.raises(OptionError, match="is no fold: it has no init"):
         Fold.of(Scaled(1))
+    none: tuple[Any, ...] = (0, None, [1])
+    for init in none:
+        with pytest.raises(OptionError, match="must be a dict, or a function that returns one: names and first values"):
+            Fold(init, lambda state, records: state)
 
 
 def test_keys_and_records_of_years_that_python_does_not_know() -> None:

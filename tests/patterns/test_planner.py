@@ -158,11 +158,12 @@ def test_every_plan_can_be_had_and_told(
 @pytest.mark.parametrize(
     ("learned", "tree", "says"),
     [
-        (known(5_000), "PF(2,1) L2", "which pays from"),
+        (known(5_000), "WS", "which pays from"),
+        (known(5_000, record_us=2), "PF(2,1) L2", "which pays from"),
         (known(3_000_000, row_us=2), "KF(2)", "its tasks save more"),
         (known(3_000_000, heaviest=1.0, row_us=2), "PF(2,2) L2", "most of them of one key: tasks share its windows"),
     ],
-    ids=["driver", "keys", "windows"],
+    ids=["one task", "driver", "keys", "windows"],
 )
 def test_the_tree_that_runs_is_told_with_the_reason(learned: Learned, tree: str, says: str) -> None:
     first, runners_up = PLANNER.explain(learned)

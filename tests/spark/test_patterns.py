@@ -78,7 +78,10 @@ def test_steps_are_planned_unless_somebody_says_how(query: ContinuousQuery) -> N
     assert learned.steps == len(BATCHES)
     assert learned.load.windows > 0
     plan = running.explain().split("plan          ")[1]
-    assert re.match(r"PF\(2,1\) L2, \d+ ms a step predicted: about [\d,]+ rows a step, .* pays from [\d,]+ rows", plan)
+    # One task or two take in the records, whatever is faster now.
+    assert re.match(
+        r"(?:WS|PF\(2,1\) L2), \d+ ms a step predicted: about [\d,]+ rows a step, .* pays from [\d,]+ rows", plan
+    )
     assert "runners-up: " in plan
     assert "plan  " not in run_to_end(query.parallel(degree=1), Outputs()).explain()
 
@@ -90,7 +93,7 @@ def test_trees_are_explored(query: ContinuousQuery, tmp_path: Path) -> None:
     found = exploration(query, [sp.KeyFarm(3)], console, trees)
     console.print(found.table(), found.verdict())
     assert [str(each.tree) for each in found.explored] == ["PF(2,1) L2", "WS", "KF(3)"]
-    assert str(found.chosen) == "PF(2,1) L2"
+    assert str(found.chosen) in ("PF(2,1) L2", "WS")
     for words in ("running KF(3) ...", "what the planner's plan amounts to", "Rank correlation", "x the fastest"):
         assert words in told.getvalue()
     assert found.draw(tmp_path / "explored.png").stat().st_size > 5_000

@@ -20,6 +20,7 @@ from skypane.cli.run_spec import Spec, load_spec
 from skypane.model.errors import OptionError
 from skypane.patterns.exploration import Explored, against_best, rank_correlation
 from skypane.patterns.parse import parse_pattern
+from skypane.patterns.planner import FIRST_STEPS
 from skypane.simulate.trees.learned import simulated_step_us
 from skypane.traffic.plots import BLUE, RED, new_figure, save_figure
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from skypane.patterns.planner import Planner
     from skypane.spark.query import RunningQuery
 
-_COLD = 2
-"""The first steps of a run are slow whatever the tree."""
+_COLD = FIRST_STEPS + 1
+"""The first steps of a run are slow whatever the tree, and are not planned yet; of a short run, half of them."""
 _MOST_CORES = 256
 
 
@@ -153,7 +154,7 @@ def _planned(query: ContinuousQuery) -> tuple[RunningQuery, tuple[Planner, Learn
     """A run as the planner has it, and what it knows after that."""
     usual = _run(query)
     planning = usual.planning()
-    if planning is None or planning.learned is None or len(_steps(usual)) <= _COLD:
+    if planning is None or planning.learned is None or len(_steps(usual)) < FIRST_STEPS:
         raise OptionError("the source has too few batches: give it smaller ones, e.g. max_records_per_batch=10000.")
     return usual, (planning.planner, planning.learned)
 
@@ -170,4 +171,5 @@ def _steps(running: RunningQuery) -> list[float]:
 
 
 def _took_ms(running: RunningQuery) -> float:
-    return median(_steps(running)[_COLD:])
+    steps = _steps(running)
+    return median(steps[min(_COLD, len(steps) // 2) :])

@@ -24,6 +24,8 @@ CUT_ROWS: Final = (50_000, 20_000_000)
 """What is computed stays within: a measurement may be of a bad moment."""
 CROWDED: Final = 1.6
 """Tasks that read records and leave no slot free, over one alone: Spark itself runs on the same cores."""
+TASK_US: Final = 8_000.0
+"""For each task after the first."""
 _NEARLY_ALL: Final = 0.99
 
 
@@ -60,7 +62,18 @@ class Planner:
         """The next step's: the same mechanism, with what the query's own steps say about when more tasks pay."""
         if learned is None or learned.steps < FIRST_STEPS or self.slots < 2 or not learned.load.rows:
             return self.base
-        return replace(self.base, inline_rows=self._inline_rows(learned), cut_rows=self._cut_rows(learned))
+        return replace(
+            self.base,
+            pane_tasks=1 if self._few_records(learned) else self.base.pane_tasks,
+            inline_rows=self._inline_rows(learned),
+            cut_rows=self._cut_rows(learned),
+        )
+
+    def _few_records(self, learned: Learned) -> bool:
+        """Whether one task takes in the records before several have started; on a cluster nobody else may read them."""
+        if not self.embedded or self.base.pane_tasks is not None or self.base.splitting is not None:
+            return False
+        return self._records_us(1.0, learned) <= self._records_us(1 / self.slots, learned) + TASK_US * (self.slots - 1)
 
     def _inline_rows(self, learned: Learned) -> int:
         """From so many rows on a job saves more than it costs.
@@ -108,7 +121,8 @@ class Planner:
         else:
             inline = load.rows <= plan.inline_rows
             whole = [tree for tree in self.candidates() if not tree.lowered().shares_windows]
-            wanted = [tree for tree in whole if _alone(tree) == inline]
+            few = inline and plan.pane_tasks == 1
+            wanted = [tree for tree in whole if _alone(tree) == inline and (not few or tree.lowered().pane_tasks == 1)]
         found = [self.predicted(tree, learned) for tree in wanted if tree.lowered().splitting is None]
         return min(found, key=lambda each: each.step_us) if found else self.predicted(WinSeq(), learned)
 
@@ -145,8 +159,7 @@ class Planner:
         costs, load, lowered = learned.costs, learned.load, tree.lowered()
         tasks = min(lowered.pane_tasks or self.slots, self.slots)
         longest = 1 / tasks if lowered.splitting else max(1 / tasks, min(1.0, load.longest))
-        records_us = costs.record_us * load.records / self._crowded(load.longest)
-        pane_us = costs.pane_job_us + records_us * longest * self._crowded(longest)
+        pane_us = costs.pane_job_us + self._records_us(longest, learned) + TASK_US * (tasks - 1)
         if lowered.splitting:
             pane_us += costs.exchange_job_us + costs.exchange_us * load.records / self.slots
         rows_us, answers_us = costs.row_us * load.rows, costs.window_us * load.windows
@@ -158,8 +171,13 @@ class Planner:
         busy_us = (rows_us * self._copies(lowered, shares) + answers_us) * costs.slower * part
         return Prediction(tree, pane_us, costs.window_job_us + busy_us)
 
+    def _records_us(self, longest: float, learned: Learned) -> float:
+        """What taking in the records takes, if the longest task has this share of them."""
+        alone_us = learned.costs.record_us * learned.load.records / self._crowded(learned.load.longest)
+        return alone_us * longest * self._crowded(longest)
+
     def _crowded(self, longest: float) -> float:
-        """How much slower tasks are beside others, by the share of the longest: those of one process share its cores."""
+        """How much slower tasks are beside others, by the share of the longest: an embedded Spark shares its cores."""
         if not self.embedded or self.slots < 2:
             return 1.0
         beside = (1 / max(longest, 1 / self.slots) - 1) / (self.slots - 1)

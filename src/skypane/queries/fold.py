@@ -67,15 +67,20 @@ class Fold:
         check_promised(self.returns, "schema" if self.schema is not None else "init")
 
     @classmethod
-    def of(cls, thing: object, what: str = "function") -> Fold:
-        """A fold as it is, or a class (or an object) that has its parts: init, update, ... as methods or values."""
+    def of(cls, thing: object, what: str = "function", named: str | None = None) -> Fold:
+        """A fold as it is, or a class (or an object) that has its parts: init, update, ... as methods or values.
+
+        what, named: the option that errors name, and how it was given there.
+        """
         if isinstance(thing, cls):
             return thing
         owner = thing() if isinstance(thing, type) else thing
         parts = {name: getattr(owner, name) for name in _PARTS if hasattr(owner, name)}
         for name in ("init", "update"):
             if name not in parts:
-                raise OptionError(f"{what}={thing!r} is no fold: it has no {name}. Give an sp.Fold, or such a class.")
+                raise OptionError(
+                    f"{what}={named or thing!r} is no fold: it has no {name}. Give an sp.Fold, or such a class."
+                )
         return cls(**parts)
 
     @cached_property
@@ -107,6 +112,10 @@ class Fold:
     def first(self) -> State:
         """A state of its own to begin with."""
         if not callable(self.init):
+            if not isinstance(self.init, Mapping):
+                raise OptionError(
+                    f"init={self.init!r} must be a dict, or a function that returns one: names and first values."
+                )
             return copy.deepcopy(dict(self.init))
         try:
             return copy.deepcopy(dict(self.init()))

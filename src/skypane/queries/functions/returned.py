@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.model.columns import CHANGE, PREFIX, REVISION, WINDOW
+from skypane.model.ddl import type_text
 from skypane.model.errors import OptionError
 from skypane.queries.functions.values import as_array, cast
 
@@ -76,7 +77,7 @@ def _is_column(value: Any) -> bool:
 def _check_names(names: Sequence[Any], schema: pa.Schema) -> None:
     for field in schema:
         if field.name not in names:
-            raise ReturnedWrongError(f"returned no column {field.name!r}, which is to be {field.type}")
+            raise ReturnedWrongError(f"returned no column {field.name!r}, which is to be {type_text(field.type)}")
     for name in names:
         if name not in schema.names:
             raise ReturnedWrongError(f"returned a column {name!r}; the schema has {', '.join(schema.names)} only")
@@ -103,13 +104,14 @@ def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.
     try:
         return cast(values, field.type)
     except (pa.ArrowException, ValueError) as error:
+        found, wanted = type_text(values.type), type_text(field.type)
         raise ReturnedWrongError(
-            f"returned column {field.name!r} as {values.type}; it is to be {field.type} ({_line(error)})"
+            f"returned column {field.name!r} as {found}; it is to be {wanted} ({_line(error)})"
         ) from error
 
 
 def _wrong(field: pa.Field, error: Exception) -> ReturnedWrongError:
-    return ReturnedWrongError(f"returned a column {field.name!r} that is not {field.type} ({_line(error)})")
+    return ReturnedWrongError(f"returned a column {field.name!r} that is not {type_text(field.type)} ({_line(error)})")
 
 
 def _line(error: BaseException) -> str:

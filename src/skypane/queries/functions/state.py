@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skypane.model.ddl import type_text
 from skypane.model.errors import OptionError
 from skypane.queries.functions.returned import ReturnedWrongError
 from skypane.queries.functions.values import as_array, shows_type
@@ -66,9 +67,9 @@ class StateType:
             flat = [np.ravel(v) if field.name in self.arrays and v is not None else v for v in values]
             return as_array(flat, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            why = " ".join(str(error).split())
+            why, kind = " ".join(str(error).split()), type_text(field.type)
             raise ReturnedWrongError(
-                f"returned state field {field.name!r} that is not {field.type}, its type by init or state= ({why})"
+                f"returned state field {field.name!r} that is not {kind}, its type by init or state= ({why})"
             ) from error
 
     def _values(self, name: str, column: pa.ChunkedArray) -> list[Any]:

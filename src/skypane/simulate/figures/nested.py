@@ -28,7 +28,6 @@ _NESTED: Final = (
 _TOLD: Final = {
     "WF(60)": "33",
     "PF(1,60) L1": "5 times WF(60)",
-    "WF(PF(1,1) L1, 25)": "similar to PF",
     "WF(PF(2,3) L2, 10) L1": "35 % above PF",
     "WF(PF(2,3) L2, 10) L2": "impaired",
     "WF(PF(2,4) L2, 8) L1": "35 % above PF",

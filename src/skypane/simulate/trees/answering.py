@@ -38,7 +38,7 @@ class OfRecords(VirtualFunction):
         """Keep them."""
         self._seen[message.key][message.place] += message.records
         windows = len(self._extent.windows_of(message.place))
-        took_us = self._query.take_us(self.taken, message.rows, windows) + self._prices.take_us * message.count
+        took_us = self._query.take_us(self.taken, message.rows, windows) + self._prices.take_us * message.bunch
         return (Step(took_us, ()),)
 
     def close(self, until: int) -> Sequence[Step]:
@@ -124,7 +124,7 @@ class WindowsOfResults(VirtualFunction):
     def take(self, message: Message) -> Sequence[Step]:
         """Keep it, and answer what is complete."""
         windows = self._over.windows_of(message.place)
-        took_us = self._query.take_us(Taken.RESULTS, message.rows, len(windows)) + self._prices.take_us * message.count
+        took_us = self._query.take_us(Taken.RESULTS, message.rows, len(windows)) + self._prices.take_us * message.bunch
         steps = [Step(took_us, ())]
         for number in windows:
             window = self._open[message.key, number]

@@ -169,4 +169,4 @@ class Floor:
 
 
 def _size(item: Item) -> int:
-    return item.count if isinstance(item, Message) else 0
+    return item.bunch if isinstance(item, Message) else 0

@@ -12,7 +12,7 @@ class Message(NamedTuple):
     key: int
     place: int
     """Of records: their time; of results: their number. Counted as the receiver counts."""
-    count: int
+    bunch: int
     """How many messages it stands for: records travel one by one, if here in bunches; a result is one."""
     rows: float
     records: int

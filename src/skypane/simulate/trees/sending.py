@@ -40,7 +40,7 @@ class Emitter(VirtualFunction):
     def take(self, message: Message) -> Sequence[Step]:
         """One step for all copies."""
         copies = self._copies(message)
-        return (Step(self._send_us * sum(copy.count for copy in copies), copies),)
+        return (Step(self._send_us * sum(copy.bunch for copy in copies), copies),)
 
 
 class Collector(VirtualFunction):
@@ -60,7 +60,7 @@ class Collector(VirtualFunction):
         while (place := self._expected(key)) in held:
             released.append(held.pop(place))
             self._next[key] = place + 1
-        return (Step(self._order_us * message.count, released),)
+        return (Step(self._order_us * message.bunch, released),)
 
     def _expected(self, key: int) -> int:
         place = self._next[key]
@@ -99,11 +99,11 @@ def dealt(function: Function) -> Chooser:
 
     def parts(message: Message) -> list[Message]:
         first = dealt_before[message.key]
-        dealt_before[message.key] = last = first + message.count
+        dealt_before[message.key] = last = first + message.bunch
         # Of 0 .. x - 1 there are (x - index + ways - 1) // ways that go to index.
         counts = [(last - index + ways - 1) // ways - (first - index + ways - 1) // ways for index in range(ways)]
         return [
-            _to(message._replace(count=count, rows=float(count), records=count), index)
+            _to(message._replace(bunch=count, rows=float(count), records=count), index)
             for index, count in enumerate(counts)
             if count
         ]

@@ -119,7 +119,7 @@ class Split(VirtualFunction):
         copies = self._scheme.copies(message.place)
         sent = [message._replace(rows=float(copy.updates), path=(copy.node,)) for copy in copies]
         cost_us = self._costs.read_us + self._costs.copy_us * len(copies)
-        return (Step(cost_us * message.count, sent),)
+        return (Step(cost_us * message.bunch, sent),)
 
 
 class Aggregate(VirtualFunction):
@@ -133,7 +133,7 @@ class Aggregate(VirtualFunction):
 
     def take(self, message: Message) -> Sequence[Step]:
         """Updates."""
-        return (Step(message.count * (self._costs.other_us + message.rows * self._costs.update_us), ()),)
+        return (Step(message.bunch * (self._costs.other_us + message.rows * self._costs.update_us), ()),)
 
     def close(self, until: int) -> Sequence[Step]:
         """Own windows that end here."""
@@ -156,7 +156,7 @@ class AggregatePanes(VirtualFunction):
         """Records update their pane; what has none is a pane's result, handed on."""
         if not message.records:
             return [Step(self._costs.other_us, ()), *self._windows_with(message.place)]
-        return (Step(message.count * (self._costs.other_us + self._costs.update_us), ()),)
+        return (Step(message.bunch * (self._costs.other_us + self._costs.update_us), ()),)
 
     def close(self, until: int) -> Sequence[Step]:
         """Own panes that end here."""

@@ -53,7 +53,7 @@ class Station:
         """What there is to do about an item."""
         if isinstance(item, Mark):
             return self._marked(sender, item.until) if item.sent else []
-        self.served += item.count
+        self.served += item.bunch
         return self._pieces(self._passed(0, item))
 
     def _marked(self, sender: Station, until: int) -> list[Piece]:

@@ -118,7 +118,8 @@ class TreeRun:
     def records_per_s(self, warm_up: float = 0.4) -> float:
         """How many records were answered for in a second, once the queues were full; whole turns of the workers."""
         ends = np.sort([at_us for at_us, _ in self.happened.results])
-        turn = min(self.tree.workers * self.stream.keys, max(1, len(ends) // 4))
+        shared = self.tree.lowered().window_tasks or 1
+        turn = min(shared * self.stream.keys, max(1, len(ends) // 4))
         first = min(int(len(ends) * warm_up), len(ends) - turn - 1)
         last = first + (len(ends) - 1 - first) // turn * turn
         took_us = float(ends[last] - ends[first])

@@ -84,7 +84,7 @@ class _Passing(VirtualFunction):
         self._cost_us = cost_us
 
     def take(self, message: Message) -> Sequence[Step]:
-        return (Step(self._cost_us * message.count, (message,)),)
+        return (Step(self._cost_us * message.bunch, (message,)),)
 
 
 def wired(

@@ -62,7 +62,7 @@ def as_tasks(threads: int, batch: int, campaigns: int = CAMPAIGNS) -> TreeRun:
     sent = NODES._replace(send_us=NODES.send_us / batch, take_us=NODES.take_us / batch)
     source_us = sent.source_us + (_TASKS_PER_VIEW - 1) * TASK_US / batch
     prices = Prices(source_us, sent.send_us, sent.take_us)
-    rounds = max(1, 24 // batch)
+    rounds = max(1, 6 // batch)
     stream = TreeStream(
         _WORK, threads * campaigns * batch * rounds, _WINDOWS, campaigns, threads, bunch=batch, gathered=batch > 1
     )

@@ -87,6 +87,14 @@ class Checkpoint:
         self._collect_garbage(manifest)
         return manifest
 
+    def compare(self, fingerprint: Mapping[str, Any], accept_changed_code: bool = False) -> None:
+        """Refuse a query that :meth:`open` would refuse as another one; nothing is locked or touched."""
+        with usable(self.folder, "checkpoint"):
+            if not disk().exists(self._query) or not self._has_begun():
+                return
+            stored = current("query", read_json(self._query, _REMEDY), self._query)
+            _refuse_changes(stored["query"], dict(fingerprint), self.folder, accept_changed_code)
+
     def claim(self, places: Mapping[str, str]) -> None:
         """From now on the folder is this query's: called before the first step can show any effect."""
         wanted = {**self._identity, "places": dict(places)}
