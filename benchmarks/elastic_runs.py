@@ -8,13 +8,16 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
+
+MOST_WAIT_S: Final = 120.0
+"""For the least steps of a run."""
 
 
 def squeezed(trace: Path, folder: Path, seconds: float, records_per_s: float) -> tuple[Path, float]:
@@ -29,20 +32,24 @@ def squeezed(trace: Path, folder: Path, seconds: float, records_per_s: float) ->
 
 
 def run_query(
-    query: ContinuousQuery, seconds: float, beside: AbstractContextManager[None] | None = None
+    query: ContinuousQuery, seconds: float, beside: AbstractContextManager[None] | None = None, least_steps: int = 0
 ) -> list[StepMetrics]:
-    """The steps that it takes in so long, perhaps beside something else."""
+    """The steps that it takes in so long, perhaps beside something else; on a busy machine, until there are some."""
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     running = query.start(sink=sp.DiscardSink(), checkpoint=folder / "checkpoint")
     began = time.monotonic()
     with beside or nullcontext():
-        while running.is_active and time.monotonic() - began < seconds:
+        while running.is_active and not _is_over(running, time.monotonic() - began, seconds, least_steps):
             time.sleep(0.2)
         running.stop()
     if running.exception() is not None:
         raise RuntimeError("the benchmark query failed") from running.exception()
     shutil.rmtree(folder, ignore_errors=True)
     return [step for step in running.metrics().recent if step.t_max_us is not None]
+
+
+def _is_over(running: sp.RunningQuery, elapsed_s: float, seconds: float, least_steps: int) -> bool:
+    return elapsed_s >= seconds and (running.metrics().steps >= least_steps or elapsed_s >= MOST_WAIT_S)
 
 
 def summary(steps: Sequence[StepMetrics], warm_up_s: float) -> dict[str, Any]:

@@ -76,9 +76,10 @@ def ways(cores: int, controllers: Sequence[str]) -> dict[str, dict[str, Any]]:
 def calibrated(spark: SparkSession, cores: int) -> float:
     """Seconds of work for a record, which hardly depend on the rate."""
     stream = {"arrivals": "poisson", "rate": CALIBRATION_RATE}
-    steps = run_query(skyline(spark, stream, {"pane_degree": cores, "degree": cores}), WARM_UP_S + 8.0)[2:]
+    query = skyline(spark, stream, {"pane_degree": cores, "degree": cores})
+    steps = run_query(query, WARM_UP_S + 8.0, least_steps=5)[2:]
     if not steps:
-        sys.exit(f"There were too few steps in {WARM_UP_S + 8.0:.0f} s: is the machine busy?")
+        sys.exit("There were too few steps to measure anything: is the machine busy?")
     return cores * sum(map(busy_ms, steps)) / 1e3 / sum(step.records for step in steps)
 
 
