@@ -17,7 +17,7 @@ from skypane.api.stream import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
 
 MOST_WAIT_S: Final = 120.0
-"""For the least steps of a run."""
+"""For the first step of a run, and for the least number of them."""
 
 
 def squeezed(trace: Path, folder: Path, seconds: float, records_per_s: float) -> tuple[Path, float]:
@@ -34,13 +34,11 @@ def squeezed(trace: Path, folder: Path, seconds: float, records_per_s: float) ->
 def run_query(
     query: ContinuousQuery, seconds: float, beside: AbstractContextManager[None] | None = None, least_steps: int = 0
 ) -> list[StepMetrics]:
-    """The steps that it takes in so long, perhaps beside something else; on a busy machine, until there are some."""
+    """The steps that it takes in so long after the first one, perhaps beside something else."""
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     running = query.start(sink=sp.DiscardSink(), checkpoint=folder / "checkpoint")
-    began = time.monotonic()
     with beside or nullcontext():
-        while running.is_active and not _is_over(running, time.monotonic() - began, seconds, least_steps):
-            time.sleep(0.2)
+        _wait(running, seconds, least_steps)
         running.stop()
     if running.exception() is not None:
         raise RuntimeError("the benchmark query failed") from running.exception()
@@ -48,8 +46,15 @@ def run_query(
     return [step for step in running.metrics().recent if step.t_max_us is not None]
 
 
-def _is_over(running: sp.RunningQuery, elapsed_s: float, seconds: float, least_steps: int) -> bool:
-    return elapsed_s >= seconds and (running.metrics().steps >= least_steps or elapsed_s >= MOST_WAIT_S)
+def _wait(running: sp.RunningQuery, seconds: float, least_steps: int) -> None:
+    """On a busy machine the first step may come late, and there may be few of them."""
+    asked, first = time.monotonic(), None
+    while running.is_active and time.monotonic() - asked < MOST_WAIT_S + seconds:
+        steps, now = running.metrics().steps, time.monotonic()
+        first = now if first is None and steps else first
+        if first is not None and now - first >= seconds and steps >= least_steps:
+            return
+        time.sleep(0.2)
 
 
 def summary(steps: Sequence[StepMetrics], warm_up_s: float) -> dict[str, Any]:
