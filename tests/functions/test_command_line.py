@@ -97,6 +97,7 @@ def test_a_module_that_fails_is_told_with_its_line(
     [
         ({"query_function": "bounds"}, "must be written module:name"),
         ({"query_function": "nowhere:f"}, "the module cannot be imported: No module named 'nowhere'"),
+        ({"query_function": "./samples:f"}, "modules have names, not paths"),
         ({"query_function": "tests.functions.samples:none"}, "tests.functions.samples has no 'none'"),
         ({"query_function": "tests.functions.samples:DIGEST"}, "must be a function"),
         ({"query_schema": "first lon"}, "'lon' is not a type"),

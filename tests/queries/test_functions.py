@@ -32,6 +32,9 @@ RECORDS = 30_000
         ("concat(a, ',)'), array(0.1, 0.2) , 7", ["concat(a, ',)')", "array(0.1, 0.2)", "7"]),
         ('`a,b`, m["x,y"]', ["`a,b`", 'm["x,y"]']),
         ("a,", ["a", ""]),
+        (r"replace(x, '\'', ','), n", [r"replace(x, '\'', ',')", "n"]),
+        (r"'\\', n", [r"'\\'", "n"]),
+        (r"`a\`, n", [r"`a\`", "n"]),
     ],
 )
 def test_arguments_are_split_at_their_own_commas(text: str, parts: list[str]) -> None:

@@ -90,8 +90,9 @@ class Aggregates(Query):
         return cls(outputs, time)
 
     def describe(self) -> Mapping[str, object]:
-        """The outputs in order."""
-        return {"type": self.kind, "outputs": {o.name: o.text for o in self.outputs}}
+        """The outputs, and their order, by which partials know them."""
+        order = [output.name for output in self.outputs]
+        return {"type": self.kind, "outputs": {o.name: o.text for o in self.outputs}, "order": order}
 
     def check(self, schema: pa.Schema) -> None:
         """Each function can work on the types its expressions have."""

@@ -15,7 +15,7 @@ from skypane.model.errors import OptionError
 from skypane.queries.functions.calls import Call, name_of
 from skypane.queries.functions.fingerprint import fingerprint
 from skypane.queries.functions.returned import check_promised
-from skypane.queries.functions.state import State, StateType
+from skypane.queries.functions.state import NO_STATE, State, StateType
 
 PROMISES: Final = ("commutative", "idempotent", "invertible")
 _PARTS: Final = ("init", "update", "merge", "finish", "schema", "state", "combine", "inverse")
@@ -74,7 +74,7 @@ class Fold:
         """
         if isinstance(thing, cls):
             return thing
-        owner = thing() if isinstance(thing, type) else thing
+        owner = _made(thing, what) if isinstance(thing, type) else thing
         parts = {name: getattr(owner, name) for name in _PARTS if hasattr(owner, name)}
         for name in ("init", "update"):
             if name not in parts:
@@ -111,12 +111,10 @@ class Fold:
 
     def first(self) -> State:
         """A state of its own to begin with."""
-        if not callable(self.init):
-            if not isinstance(self.init, Mapping):
-                raise OptionError(
-                    f"init={self.init!r} must be a dict, or a function that returns one: names and first values."
-                )
+        if isinstance(self.init, Mapping):
             return copy.deepcopy(dict(self.init))
+        if not callable(self.init):
+            raise OptionError(NO_STATE.format(self.init))
         try:
             return copy.deepcopy(dict(self.init()))
         except Exception as error:
@@ -128,3 +126,14 @@ class Fold:
         """The fingerprints of the functions."""
         named = {name: call.function for name, call in self.calls.items()}
         return {name: fingerprint(function) for name, function in ({"init": self.init} | named).items()}
+
+
+def _made(kind: type, what: str) -> object:
+    """An object of a class with the parts of a fold."""
+    try:
+        return kind()
+    except Exception as error:
+        raise OptionError(
+            f"{what}={name_of(kind)}: the class is called without arguments, and that failed with "
+            f"{type(error).__name__}: {error}. Give an object of it instead."
+        ) from error

@@ -81,11 +81,12 @@ def closes_early(text: str) -> bool:
 
 def _depths(text: str) -> Iterator[tuple[str, int]]:
     """Each sign, and how deep in parentheses and quotes it is."""
-    depth, quote = 0, ""
+    depth, quote, escaped = 0, "", False
     for sign in text:
         inside = 1 if quote else 0
         if quote:
-            quote = "" if sign == quote else quote
+            quote = "" if sign == quote and not escaped else quote
+            escaped = sign == "\\" and not escaped and quote != "`"
         elif sign in "'\"`":
             quote = sign
         elif sign in "()[]":

@@ -17,6 +17,8 @@ def load(name: str) -> tuple[ModuleType, Any]:
     module_name, colon, path = name.partition(":")
     if not colon or not module_name or not path:
         raise OptionError(f"function={name!r} must be written module:name, e.g. spreads:spread for spreads.py.")
+    if module_name.startswith("."):
+        raise OptionError(f"function={name!r}: modules have names, not paths. Write spreads:spread for spreads.py.")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -14,6 +14,8 @@ from skypane.model.errors import OptionError
 from skypane.queries.functions.values import as_array, cast
 
 _COLUMNS = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
+_KINDS = tuple("iufbM")
+"""Of arrays that Arrow has a type for."""
 _MISSING = ("NAType", "NaTType")
 """What pandas has for a value that is none."""
 _TAKEN = (WINDOW, REVISION, CHANGE)
@@ -89,8 +91,8 @@ def _array(values: Any, field: pa.Field) -> pa.Array | pa.ChunkedArray:
     if hasattr(values, "to_arrow"):  # polars
         values = values.to_arrow()
     try:
-        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufbM":
-            values = pa.array(values)
+        if getattr(values, "ndim", 0) == 1 and getattr(values.dtype, "kind", "") in _KINDS:  # of NumPy or pandas
+            values = pa.array(values, from_pandas=not isinstance(values, np.ndarray))
         if isinstance(values, pa.Array | pa.ChunkedArray):
             return _cast(values, field)
         return as_array(values, field.type, from_pandas=hasattr(values, "to_numpy"))

@@ -15,6 +15,7 @@ from skypane.queries.functions.returned import ReturnedWrongError
 from skypane.queries.functions.values import as_array, shows_type
 
 State = dict[str, Any]
+NO_STATE = "init={!r} must be a dict, or a function that returns one: names and first values."
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class StateType:
     def of(cls, init: object, declared: pa.Schema | None) -> StateType:
         """From the state to begin with; types that it does not show must be declared."""
         if not isinstance(init, Mapping) or not init or not all(isinstance(name, str) for name in init):
-            raise OptionError(f"init={init!r} must be a dict, or a function that returns one: names and first values.")
+            raise OptionError(NO_STATE.format(init))
         arrays = {n: v.shape if v.ndim != 1 else None for n, v in init.items() if isinstance(v, np.ndarray)}
         if declared is None:
             declared = pa.schema([pa.field(name, _inferred(name, value)) for name, value in init.items()])
@@ -61,6 +62,10 @@ class StateType:
         for name, shape in self.arrays.items():
             if shape is not None and (found := _shape(state[name])) != shape:
                 raise ReturnedWrongError(f"returned state field {name!r} of shape {found}; in init it is {shape}")
+            if shape is None and isinstance(own := state[name], np.ndarray) and own.ndim > 1:
+                raise ReturnedWrongError(
+                    f"returned state field {name!r} of shape {own.shape}; in init it has one dimension"
+                )
 
     def _column(self, field: pa.Field, values: list[Any]) -> pa.Array:
         try:
