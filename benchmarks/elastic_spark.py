@@ -41,7 +41,7 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     """Every controller on every trace, then beside a stressor; quick: one trace and the controllers in question."""
     cores = int(spark.sparkContext.defaultParallelism)
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
-    traces = [trace for trace in sorted(data_folder().glob("arrivals-*.txt")) if not quick or "elastic" in trace.name]
+    traces = sorted(data_folder().glob("arrivals-*elastic.txt" if quick else "arrivals-*.txt"))
     controllers = CONTROLLERS[1:] if quick else CONTROLLERS
     seconds = 16.0 if quick else 32.0
     per_record_s = calibrated(spark, cores)
@@ -76,9 +76,10 @@ def ways(cores: int, controllers: Sequence[str]) -> dict[str, dict[str, Any]]:
 def calibrated(spark: SparkSession, cores: int) -> float:
     """Seconds of work for a record, which hardly depend on the rate."""
     stream = {"arrivals": "poisson", "rate": CALIBRATION_RATE}
-    steps = run_query(skyline(spark, stream, {"pane_degree": cores, "degree": cores}), WARM_UP_S + 8.0)[2:]
+    query = skyline(spark, stream, {"pane_degree": cores, "degree": cores})
+    steps = run_query(query, WARM_UP_S + 8.0, least_steps=5)[2:]
     if not steps:
-        sys.exit(f"There were too few steps in {WARM_UP_S + 8.0:.0f} s: is the machine busy?")
+        sys.exit("There were too few steps to measure anything: is the machine busy?")
     return cores * sum(map(busy_ms, steps)) / 1e3 / sum(step.records for step in steps)
 
 

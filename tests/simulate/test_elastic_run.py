@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from skypane.control.damping import Damped
 from skypane.control.elastic import Ds2, ElasticController, Fuzzy
 from skypane.control.loops import Loops
 from skypane.model.windows import WindowSpec
+from skypane.scheduling.elastic import DEFAULT_CONTROLLER
 from skypane.simulate.elastic_run import Elastic, ElasticRun
 from skypane.simulate.figures import FIGURES
 from skypane.simulate.figures.elastic_rules import multipliers
@@ -65,6 +67,14 @@ def test_degrees_follow_a_rate_that_doubles_and_halves(controller: ElasticContro
     assert 1.4 * before < doubled < 4 * before
     assert after < 0.8 * doubled
     assert throughput(run).mean == pytest.approx(5.0, rel=0.03)  # windows/s: none is lost, none waits for ever
+    if controller.name == DEFAULT_CONTROLLER:
+        assert all(turns(workers(run, *at)) <= 1 for at in ((40, 60), (59, 110), (109, 160)))
+        assert run.busy_seconds > 0.7 * run.core_seconds
+
+
+def turns(degrees: list[int]) -> int:
+    moves = [after - before for before, after in pairwise(degrees) if after != before]
+    return sum((a > 0) != (b > 0) for a, b in pairwise(moves))
 
 
 def test_others_on_the_machine_are_made_up_for_by_more_workers() -> None:

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.datasource import ReadMaxRows
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane.spark.sources.traffic import TrafficStreamReader
 from skypane.traffic import Stream, TrafficSpec
 from skypane.traffic.reading import chunks
 from tests.spark_support.streams import WAIT_S
@@ -107,3 +109,16 @@ def test_a_paced_stream_gives_each_record_when_its_time_has_come(
 def test_bad_options_are_named(spark_session_for_sources: SparkSession, options: dict[str, Any], says: str) -> None:
     with pytest.raises(PySparkException, match=says):
         spark_session_for_sources.read.format("skypane-traffic").options(**options).load().count()
+
+
+def test_what_waits_is_counted_in_records_since_bursts_have_many_in_no_time() -> None:
+    options = {"arrivals": "map", "dispersion": 1000, "rate": 1500, "records": 60_000, "attributes": 1, "seed": 8}
+    reader = TrafficStreamReader(TrafficSpec.from_options(options, paced="true", max_records_per_batch=2_000))
+    assert reader.reportLatestOffset() is None
+    place = {**reader.initialOffset(), "began_us": 0}  # all has come long ago
+    told = []
+    for _ in range(31):
+        place = reader.latestOffset(place, ReadMaxRows(2_000))
+        told.append((place["records"], reader.reportLatestOffset()))
+    assert told[0] == (2_000, {"records": 18_000})  # eight batches more are counted
+    assert told[-2] == told[-1] == (60_000, {"records": 60_000})  # and nothing waits after the last record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -16,6 +16,9 @@ from skypane.model.errors import OptionError
 from skypane.spark.sources.offsets import SourceOffset, max_rows, same_stream, wall_clock_us
 from skypane.traffic import Position, TrafficSpec, stream_of
 from skypane.traffic.spec import DEFAULT_START_US
+
+MOST_COUNTED: Final = 8
+"""Batches that wait: more are as bad, and to count them takes time."""
 
 
 @dataclass
@@ -103,7 +106,8 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._spec = spec
         # Trigger.AvailableNow: nothing that becomes available after this instant is read.
         self._target_us: int | None = None
-        self._began_us: int | None = None
+        self._cut: SourceOffset | None = None
+        """Where the last batch ends."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """The start of the stream; a paced one begins now."""
@@ -127,7 +131,6 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """As far as the limit, the end of the stream and the clock allow."""
         offset = self._offset(start)
-        self._began_us = offset.began_us
         limits = [max(0, self._spec.records - offset.records)] if self._spec.records else []
         rows = max_rows(limit)
         if rows is None and not self._spec.paced and not self._spec.bounded:
@@ -140,14 +143,22 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             before_us = max(0, now_us - offset.began_us)
         place, records = stream_of(self._spec).advance(offset.position, min(limits) if limits else None, before_us)
         # An offset that moves without records would make Spark run an empty batch.
-        return offset.moved(place, records).as_dict() if records else start
+        self._cut = offset.moved(place, records) if records else offset
+        return self._cut.as_dict() if records else start
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Of a paced stream, how far it has come by now: Spark tells it with the progress of a batch."""
-        if not self._spec.paced or self._began_us is None:
+        """Of a paced stream, how many records have come by now: Spark tells it with the progress of a batch.
+
+        Records and not times, since bursts have many in no time. No more than some batches are counted.
+        """
+        if not self._spec.paced or self._cut is None:
             return None
-        now_us, ends_us = max(0, wall_clock_us() - self._began_us), self._spec.duration_us
-        return {"arrived_us": now_us if ends_us is None else min(now_us, ends_us)}
+        most = MOST_COUNTED * self._spec.max_records_per_batch
+        if self._spec.records:
+            most = min(most, max(0, self._spec.records - self._cut.records))
+        now_us = max(0, wall_clock_us() - self._cut.began_us)
+        waiting = stream_of(self._spec).advance(self._cut.position, most, now_us)[1] if most else 0
+        return {"records": self._cut.records + waiting}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """One task for each partition of the stream."""
