@@ -21,6 +21,10 @@ LANE_ROWS = 10_000
 """Records in a row go to one lane, then to the other."""
 
 
+class CannotError(Exception):
+    """Somebody cannot be installed, cannot do a job, or does it wrong; why."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What is asked of everybody."""
@@ -138,6 +142,8 @@ def from_parquet(folder: Path) -> pa.Table:
 def from_csv(folder: Path, columns: tuple[str, ...] | None) -> pa.Table:
     """The answers in a folder of a peer's; where ``numbers`` is a list of them, each in a row of its own."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
+    if not files:
+        raise CannotError("it wrote no answers")
     options = pacsv.ReadOptions(column_names=columns)
     kinds = pacsv.ConvertOptions(column_types={"numbers": pa.string()})
     table = pa.concat_tables([pacsv.read_csv(path, options, convert_options=kinds) for path in files])

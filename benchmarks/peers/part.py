@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.peers.jobs import SKYLINE, YAHOO, Job, expected_views, from_csv, from_parquet
+from benchmarks.peers.jobs import SKYLINE, YAHOO, CannotError, Job, expected_views, from_csv, from_parquet
 from benchmarks.peers.on_spark import PROGRAMS, rate_of
-from benchmarks.peers.others import PEERS, CannotError, Peer
+from benchmarks.peers.others import PEERS, Peer
 
 LIMIT, OURS, SPARKS = "no-op limit", "skypane", "Spark's F.window"
 SHORT, LONG = 1, 3
