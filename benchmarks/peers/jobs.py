@@ -67,10 +67,11 @@ class Job:
 
 
 def write_lanes(folder: Path) -> None:
-    """All events again, with times as whole numbers; Pathway reads no Parquet, so the same as CSV."""
+    """What the jobs need of the records, with times as whole numbers; Pathway reads no Parquet, so the same as CSV."""
     records = pads.dataset(folder / "events").to_table()
     times = records["ts"].cast(pa.int64())
-    records = records.drop_columns(["ts"]).append_column("us", times)
+    needless = [name for name in ("ts", "user") if name in records.column_names]
+    records = records.drop_columns(needless).append_column("us", times)
     lane = np.arange(records.num_rows) // LANE_ROWS % 2
     owners = folder / "campaigns" / "ads.parquet"
     for path in (folder / "lanes", folder / "csv" / "lanes", folder / "csv" / "campaigns"):
