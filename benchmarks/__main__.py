@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     one_key,
     overlap,
     pipeline,
+    plans,
     rows,
     strategies,
     sustainable,
@@ -49,6 +50,7 @@ ON_SPARK: dict[str, ModuleType] = {
     "pipeline": pipeline,
     "rows": rows,
     "windows": windows,
+    "plans": plans,
     "peers": peers,
     "strategies": strategies,
     "sustainable": sustainable,
@@ -74,7 +76,9 @@ def main() -> None:
         show(console, PURE[name], name, report, path)
     on_spark = parts(ON_SPARK, chosen.only)
     if on_spark:
-        spark = sp.embedded_session("skypane-bench", cores=2, log_file=ROOT / "logs" / "bench-spark.log")
+        log = ROOT / "logs" / "bench-spark.log"
+        # Plain programs that keep all records of all keys need more than Spark's one gibibyte.
+        spark = sp.embedded_session("skypane-bench", cores=2, log_file=log, options={"spark.driver.memory": "4g"})
         for name in on_spark:
             report[name] = ON_SPARK[name].run(spark, chosen.quick)
             show(console, ON_SPARK[name], name, report, path)

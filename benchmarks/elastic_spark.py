@@ -1,7 +1,7 @@
 """Elastic degrees on Spark: lag, latency and core-seconds on recorded arrival traces, and beside a CPU stressor.
 
-With what the machine has: one core is ``fixed small``, all cores are ``fixed large``. A trace is played as fast as it
-takes for the stream to need about :data:`MEAN_CORES` cores on average, which a first run measures.
+With what the machine has: one core is ``fixed 1``, all cores are ``fixed N``. A trace is squeezed into the time of one
+run, at a rate at which the stream needs about :data:`MEAN_CORES` cores on average, which a first run measures.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from pyspark.sql import SparkSession
 from rich.table import Table
 
 import skypane as sp
-from benchmarks.elastic_runs import run_query, summary
+from benchmarks.elastic_runs import run_query, squeezed, summary
 from benchmarks.kernels import data_folder
 from skypane.api.stream import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
@@ -28,50 +29,57 @@ from skypane.spark.metrics import StepMetrics
 ATTRIBUTES: Final = 8
 MEAN_CORES: Final = 0.8
 """Of two: bursts need more than one core, quiet times much less."""
+MOST_STEP_S: Final = 4.0
+"""Admission: a step takes in at most what one core does in so long, so that one that is late becomes no later."""
 PERIOD: Final = "2.5 seconds"
-WARM_UP_S: Final = 8.0
-MOST_RECORDS_PER_STEP: Final = 400_000
-"""Admission: what a step takes in at most, so that one that is late does not become later and later."""
+WARM_UP_S: Final = 6.0
+CONTROLLERS: Final = ("threshold", "ds2", "fuzzy")
+CALIBRATION_RATE: Final = 20_000.0
 
 
 def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
-    """Every controller on every trace, then one of them beside a stressor."""
+    """Every controller on every trace, then beside a stressor; quick: one trace and the controllers in question."""
     cores = int(spark.sparkContext.defaultParallelism)
-    traces = sorted(data_folder().glob("arrivals-*.txt"))
-    traces = [trace for trace in traces if not quick or "steps" in trace.name or "map" in trace.name]
-    seconds = 20.0 if quick else 60.0
-    found: dict[str, Any] = {"cores": cores, "seconds": seconds, "traces": {}}
+    folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
+    traces = [trace for trace in sorted(data_folder().glob("arrivals-*.txt")) if not quick or "elastic" in trace.name]
+    controllers = CONTROLLERS[1:] if quick else CONTROLLERS
+    seconds = 16.0 if quick else 32.0
+    per_record_s = calibrated(spark, cores)
+    rate = MEAN_CORES / per_record_s
+    found: dict[str, Any] = {"cores": cores, "seconds": seconds, "records_per_s": round(rate), "traces": {}}
     for trace in traces:
-        speedup = calibrated(spark, trace, cores)
-        runs = {name: measure(spark, trace, speedup, seconds, how) for name, how in ways(cores).items()}
-        found["traces"][trace.stem.removeprefix("arrivals-")] = {"speedup": speedup, "runs": runs}
-    found["waiting"] = waiting(traces, seconds)
-    if traces:
-        found["stressed"] = stressed(spark, next(t for t in traces if "steps" in t.name), cores, seconds)
+        path, _ = squeezed(trace, folder, WARM_UP_S + seconds, rate)
+        stream = {"arrivals": "trace", "trace": str(path), "max_records_per_batch": round(MOST_STEP_S / per_record_s)}
+        runs = {name: measure(spark, stream, seconds, how) for name, how in ways(cores, controllers).items()}
+        found["traces"][trace.stem.removeprefix("arrivals-")] = {"runs": runs}
+    found["waiting"] = waiting(traces, seconds, controllers)
+    found["stressed"] = stressed(spark, per_record_s, seconds)
     return found
 
 
-def waiting(traces: Sequence[Path], seconds: float) -> dict[str, Any]:
+def waiting(traces: Sequence[Path], seconds: float, controllers: Sequence[str]) -> dict[str, Any]:
     """Work that waits, on more slots than there are cores, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.elastic_waiting", str(seconds), *map(str, traces)]
-    said = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=Path(__file__).parents[1])
+    command = [sys.executable, "-m", "benchmarks.elastic_waiting", str(seconds), ",".join(controllers)]
+    said = subprocess.run(
+        [*command, *map(str, traces)], stdout=subprocess.PIPE, check=True, cwd=Path(__file__).parents[1]
+    )
     found: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
     return found
 
 
-def ways(cores: int) -> dict[str, dict[str, Any]]:
+def ways(cores: int, controllers: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Two fixed degrees, and who decides otherwise."""
     fixed = {f"fixed {n}": {"pane_degree": n, "degree": n} for n in (1, cores)}
-    by_name = {name: {"elastic": sp.Elastic(controller=name, period=PERIOD)} for name in ("threshold", "ds2", "fuzzy")}
-    return {**fixed, **by_name}
+    return fixed | {name: {"elastic": sp.Elastic(controller=name, period=PERIOD)} for name in controllers}
 
 
-def calibrated(spark: SparkSession, trace: Path, cores: int) -> float:
-    """How much faster than recorded the trace needs :data:`MEAN_CORES`; the work of a record hardly depends on it."""
-    steps = run_query(skyline(spark, trace, 1.0, {"pane_degree": cores, "degree": cores}), WARM_UP_S + 12.0)
-    steps = [step for step in steps if step.committed_at > steps[0].committed_at + WARM_UP_S]
-    work_s, covered_s = cores * sum(map(busy_ms, steps[1:])) / 1e3, max(1, covered_us(steps)) / 1e6
-    return round(min(20.0, max(0.05, MEAN_CORES * covered_s / max(1e-3, work_s))), 2)
+def calibrated(spark: SparkSession, cores: int) -> float:
+    """Seconds of work for a record, which hardly depend on the rate."""
+    stream = {"arrivals": "poisson", "rate": CALIBRATION_RATE}
+    steps = run_query(skyline(spark, stream, {"pane_degree": cores, "degree": cores}), WARM_UP_S + 8.0)[2:]
+    if not steps:
+        sys.exit(f"There were too few steps in {WARM_UP_S + 8.0:.0f} s: is the machine busy?")
+    return cores * sum(map(busy_ms, steps)) / 1e3 / sum(step.records for step in steps)
 
 
 def busy_ms(step: StepMetrics) -> float:
@@ -79,33 +87,24 @@ def busy_ms(step: StepMetrics) -> float:
     return (step.pane_utilization or 0.0) * step.pane_ms + (step.window_utilization or 0.0) * step.window_ms
 
 
-def covered_us(steps: Sequence[StepMetrics]) -> int:
-    """How much of the stream some steps have covered."""
-    times = [step.t_max_us for step in steps if step.t_max_us is not None]
-    return times[-1] - times[0] if times else 0
-
-
 def measure(
-    spark: SparkSession, trace: Path, speedup: float, seconds: float, how: dict[str, Any], *, stressor: bool = False
+    spark: SparkSession, stream: dict[str, Any], seconds: float, how: dict[str, Any], *, stressor: bool = False
 ) -> dict[str, Any]:
     """One run, without its warm-up."""
     beside = stressing(WARM_UP_S + seconds / 3) if stressor else None
-    return summary(run_query(skyline(spark, trace, speedup, how), WARM_UP_S + seconds, beside), WARM_UP_S)
+    return summary(run_query(skyline(spark, stream, how), WARM_UP_S + seconds, beside), WARM_UP_S)
 
 
-def skyline(spark: SparkSession, trace: Path, speedup: float, how: dict[str, Any]) -> ContinuousQuery:
-    """A query over the trace at its own pace."""
+def skyline(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any]) -> ContinuousQuery:
+    """A query over a stream at its own pace."""
     options: dict[str, Any] = {
-        "arrivals": "trace",
-        "trace": str(trace),
-        "speedup": speedup,
         "paced": "true",
         "attributes": ATTRIBUTES,
         "keys": 16,
         "partitions": int(spark.sparkContext.defaultParallelism),
         "mean_delay": "200 ms",
-        "max_records_per_batch": MOST_RECORDS_PER_STEP,
         "seed": 5,
+        **stream,
     }
     df = spark.readStream.format("skypane-traffic").options(**options).load()
     windows = sp.stream(df, time="ts", key="key").window("1 second", slide="200 milliseconds")
@@ -143,54 +142,47 @@ def burn() -> None:
         sum(i * i for i in range(10_000))
 
 
-def stressed(spark: SparkSession, trace: Path, cores: int, seconds: float) -> dict[str, Any]:
-    """A stream that needs a good half of one core; then half of the machine is taken."""
-    speedup = calibrated(spark, trace, cores) * 0.7
-    elastic = {"elastic": sp.Elastic(period=PERIOD)}
-    fixed = {"pane_degree": 1, "degree": 1}
-    return {
-        "elastic": measure(spark, trace, speedup, seconds, elastic, stressor=True),
-        "fixed 1": measure(spark, trace, speedup, seconds, fixed, stressor=True),
-    }
+def stressed(spark: SparkSession, per_record_s: float, seconds: float) -> dict[str, Any]:
+    """Half of the machine is taken: from a stream that leaves room to grow, and from one that does not."""
+    elastic, fixed = {"elastic": sp.Elastic(period=PERIOD)}, {"pane_degree": 1, "degree": 1}
+    found: dict[str, Any] = {}
+    for name, cores, how in (
+        ("0.5 cores, fixed 1", 0.5, fixed),
+        ("0.5 cores, elastic", 0.5, elastic),
+        ("1.6 cores, elastic", 1.6, elastic),
+    ):
+        limit = round(MOST_STEP_S / per_record_s)
+        stream = {"arrivals": "poisson", "rate": cores / per_record_s, "max_records_per_batch": limit}
+        found[name] = measure(spark, stream, seconds, how, stressor=True)
+    return found
 
 
 def tables(found: dict[str, Any]) -> list[Table]:
     """A row for each run."""
-    table = Table(
-        title=f"Elastic degrees on Spark, {found['cores']} cores, {found['seconds']:.0f} s", title_justify="left"
-    )
-    columns = (
-        "trace",
-        "degrees by",
-        "cores (mean)",
-        "lag, median s",
-        "most",
-        "p99 latency s",
-        "reversals",
-        "backlog s",
-    )
+    title = f"Elastic degrees on Spark, {found['cores']} cores, {found['seconds']:.0f} s"
+    table = Table(title=title, title_justify="left")
+    columns = ("trace", "degrees by", "cores", "lag, median s", "most", "last", "step, most", "latency p99", "turns")
     for column in columns:
         table.add_column(column, justify="left" if column in columns[:2] else "right")
-    for name, trace in found["traces"].items():
-        for how, run_ in trace["runs"].items():
-            table.add_row(f"{name} x {trace['speedup']:g}", how, *_cells(run_))
-    for name, trace in found["waiting"].items():
-        for how, run_ in trace["runs"].items():
-            table.add_row(f"{name}, work that waits", how, *_cells(run_))
-    for how, run_ in found.get("stressed", {}).items():
-        table.add_row("steps, stressor", how, *_cells(run_))
+    groups = [(f"{name}", trace["runs"]) for name, trace in found["traces"].items()]
+    groups += [(f"{name}, work that waits", trace["runs"]) for name, trace in found["waiting"].items()]
+    groups += [("stressor", found.get("stressed", {}))]
+    limits = []
+    for name, runs in groups:
+        for how, one in runs.items():
+            table.add_row(name, how, *_cells(one))
+            limits += [f"{name}, {how}: {one['limit']}"] if one.get("limit") else []
+    table.caption = "\n".join(limits) or None
     return [table]
 
 
 def _cells(measured: dict[str, Any]) -> list[str]:
     if "lag_s" not in measured:
         return [f"{measured['steps']} steps only"]
-    latency, backlog = measured["p99_latency_ms"], measured["most_backlog_ms"]
+    latency = measured["p99_latency_ms"]
     return [
         f"{measured['core_share']:.2f}",
-        f"{measured['lag_s']:.2f}",
-        f"{measured['most_lag_s']:.2f}",
-        "-" if latency is None else f"{latency / 1e3:.2f}",
+        *(f"{measured[name]:.1f}" for name in ("lag_s", "most_lag_s", "last_lag_s", "longest_step_s")),
+        "-" if latency is None else f"{latency / 1e3:.1f} s",
         str(measured["reversals"]),
-        "-" if backlog is None else f"{backlog / 1e3:.1f}",
     ]

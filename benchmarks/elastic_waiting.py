@@ -7,6 +7,7 @@ cores, so that it shows on a small machine what degrees do with many slots, what
 from __future__ import annotations
 
 import json
+import math
 import sys
 import tempfile
 import time
@@ -16,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 import skypane as sp
-from benchmarks.elastic_runs import run_query, summary
+from benchmarks.elastic_runs import run_query, squeezed, summary
 
 SLOTS: Final = 8
 MEAN_SLOTS: Final = 2.0
@@ -27,41 +28,25 @@ WARM_UP_S: Final = 6.0
 
 
 def main() -> None:
-    """Arguments: seconds of each run, then traces; prints the results as JSON."""
-    seconds, traces = float(sys.argv[1]), [Path(name) for name in sys.argv[2:]]
+    """Arguments: seconds of each run, controllers with commas, then traces; prints the results as JSON."""
+    seconds, controllers, traces = float(sys.argv[1]), sys.argv[2].split(","), [Path(name) for name in sys.argv[3:]]
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     spark = sp.embedded_session("skypane-bench-waiting", cores=SLOTS, log_file=folder / "spark.log")
     found: dict[str, Any] = {}
     for trace in traces:
-        scaled, peak = scaled_trace(trace, folder, seconds)
-        ways = {
-            f"fixed {round(MEAN_SLOTS)}": fixed(round(MEAN_SLOTS)),
-            f"fixed {peak}": fixed(peak),
-            **{name: {"elastic": sp.Elastic(controller=name, period=PERIOD)} for name in ("threshold", "ds2", "fuzzy")},
+        path, highest = squeezed(trace, folder, WARM_UP_S + seconds, RECORDS_PER_S)
+        peak = min(SLOTS, math.ceil(highest * MEAN_SLOTS))
+        ways: dict[str, dict[str, Any]] = {
+            f"fixed {peak}": {"pane_degree": peak, "degree": peak},
+            **{name: {"elastic": sp.Elastic(controller=name, period=PERIOD)} for name in controllers},
         }
         runs: dict[str, Any] = {}
         found[trace.stem.removeprefix("arrivals-")] = {"runs": runs, "peak": peak}
         for name, how in ways.items():
-            runs[name] = play(spark, scaled, seconds, how)
+            runs[name] = play(spark, path, seconds, how)
             print(trace.stem, name, json.dumps(runs[name]), file=sys.stderr, flush=True)
     spark.stop()
     print(json.dumps(found))
-
-
-def fixed(degree: int) -> dict[str, Any]:
-    """Of both stages."""
-    return {"pane_degree": degree, "degree": degree}
-
-
-def scaled_trace(trace: Path, folder: Path, seconds: float) -> tuple[Path, int]:
-    """The same ups and downs with fewer records, squeezed into one run; and the slots that the highest second needs."""
-    counts = np.array([float(line.split()[1]) for line in trace.read_text().splitlines() if line.strip()])
-    width = max(1, int(len(counts) // (seconds + WARM_UP_S)))
-    means = counts[: len(counts) // width * width].reshape(-1, width).mean(axis=1)
-    scaled = np.round(means / means.mean() * RECORDS_PER_S).astype(int)
-    path = folder / trace.name
-    path.write_text("".join(f"{second} {count}\n" for second, count in enumerate(scaled.tolist())))
-    return path, min(SLOTS, int(np.ceil(means.max() / means.mean() * MEAN_SLOTS)))
 
 
 def play(spark: Any, trace: Path, seconds: float, how: dict[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,9 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
 
 
 def write_records(folder: Path, batches: int, minutes: int) -> None:
-    """One file a batch: so many minutes of records of random keys, a few seconds out of order."""
+    """Two files a batch, so that Spark can read them in two tasks: so many minutes of records of random keys, a few
+    seconds out of order.
+    """
     folder.mkdir()
     rng, span_us = np.random.default_rng(5), minutes * MINUTE_US
     for batch in range(batches):
@@ -66,12 +68,15 @@ def write_records(folder: Path, batches: int, minutes: int) -> None:
             "key": rng.integers(0, KEYS, RECORDS),
             "price": rng.random(RECORDS),
         }
-        pq.write_table(pa.table(columns), folder / f"{batch:03d}.parquet")
+        for half in range(2):
+            pq.write_table(
+                pa.table(columns).slice(half * RECORDS // 2, RECORDS // 2), folder / f"{batch:03d}-{half}.parquet"
+            )
 
 
 def records(spark: SparkSession, folder: Path) -> DataFrame:
-    """The files as a stream, one a batch."""
-    reader = spark.readStream.schema("ts timestamp, key bigint, price double").option("maxFilesPerTrigger", 1)
+    """The files as a stream, two a batch."""
+    reader = spark.readStream.schema("ts timestamp, key bigint, price double").option("maxFilesPerTrigger", 2)
     return reader.parquet(str(folder))
 
 
@@ -108,9 +113,11 @@ def no_op_query(df: DataFrame, folder: Path) -> Any:
 
 def run_to_the_end(start: Callable[[], Any], spark: SparkSession, batches: int) -> list[float]:
     """Seconds of each batch, by Spark's own count of a trigger's time."""
-    start()
+    started = start()
     (query,) = spark.streams.active
     query.awaitTermination()
+    if isinstance(started, sp.RunningQuery):
+        started.await_termination()  # it closes windows after Spark's query has ended
     progress = [one for one in query.recentProgress if "addBatch" in one["durationMs"]][:batches]
     if len(progress) != batches:
         raise RuntimeError(f"{len(progress)} batches of {batches}")

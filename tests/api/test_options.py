@@ -63,7 +63,7 @@ def test_elastic_degrees_take_exactly_what_is_declared() -> None:
     }
     assert parallel_arguments({"elastic": False, "degree": 2}) == {"degree": 2}
     assert PLAIN.parallel(elastic=True).parallelism.settings(slots=2).elastic == sp.Elastic()
-    with pytest.raises(OptionError, match="max_degree: only with elastic = true, which is not set"):
+    with pytest.raises(OptionError, match=r"max_degree: only with elastic = true \(--elastic\), which is not set"):
         parallel_arguments({"max_degree": 5})
 
 
@@ -125,7 +125,7 @@ def test_a_policy_by_name() -> None:
         ("parallel", {"degree": 1.5}, "degree=1.5 must be a whole number from 1"),
         ("parallel", {"inline_rows": -1}, "inline_rows=-1 must be a whole number from 0"),
         ("parallel", {"window_scheduling": "fair"}, "window_scheduling='fair' is unknown.*ranges"),
-        ("parallel", {"elastic": True, "degree": 3}, "elastic=... decides the degrees itself: leave out degree="),
+        ("parallel", {"elastic": True, "degree": 3}, "elastic decides the degrees itself: leave out degree and"),
         ("parallel", {"elastic": sp.Elastic(), "pane_degree": 3}, "leave out degree= and pane_degree=.*max_degree"),
         ("parallel", {"elastic": "yes"}, "elastic='yes' must be true or false"),
         ("parallel", {"sliding": "fast"}, "sliding='fast' is unknown.*auto, critical, recompute, tiles"),

@@ -78,6 +78,7 @@ def test_lateness_compares_policies_on_a_file(tmp_path: Path) -> None:
         (["simulate", "--rate", "-5"], ["--rate", "1 to 1e+07"]),
         (["simulate", "--window-degree", "0"], ["--window-degree", "1 to 1000"]),
         (["simulate", "--duration", "1 s"], ["--duration", "3 to 36000"]),
+        (["explore", "--simulate", "1"], ["--simulate", "2 to 256"]),
         (["simulate", "--points", "round"], ["--points", "anticorrelated"]),
         (["simulate", "--machine", "missing.json"], ["--machine", "missing.json", "--calibrate"]),
         (["simulate", "--figure", "99"], ["--figure", "8a"]),

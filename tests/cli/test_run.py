@@ -207,7 +207,7 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--lateness", "harm"], ["'harm' with no settings", "missing", "target"]),
         (["--delay", "1 s"], ["'kslack' with delay='1 s'", "unexpected setting 'delay'"]),
         (["--pane-degree", "many"], ["--pane-degree='many' must be a whole number from 1"]),
-        (["--elastic", "--degree", "2"], ["elastic=... decides the degrees itself", "max_degree"]),
+        (["--elastic", "--degree", "2"], ["elastic decides the degrees itself", "max_degree"]),
         (["--max-degree", "2"], ["max_degree: only with elastic = true"]),
         (["--elastic", "--min-degree", "3", "--max-degree", "2"], ["max_degree=2 is less than min_degree=3"]),
         (["--elastic", "--controller", "pid"], ["--controller='pid' is unknown", "fuzzy, threshold, ds2"]),

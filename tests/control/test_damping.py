@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -73,6 +74,16 @@ def test_a_change_that_is_not_worth_it_is_not_followed() -> None:
     assert panes_over(Damped(Ds2(), dwell_periods=1), replace(seen, pane_degree=10, rho_panes=0.9 * 9 / 10)) == [9]
 
 
+def test_neither_is_a_small_one_to_more_unless_the_stage_is_behind() -> None:
+    seen = replace(QUIET, pane_degree=30)
+    assert panes_over(Damped(Says(32, 4)), seen) == [30]
+    assert panes_over(Damped(Says(33, 4)), seen) == [33]
+    assert panes_over(Damped(Says(32, 4), tolerated_lag_us=1e6), replace(seen, pane_lag_us=2e6)) == [32]
+    decision, _ = Damped(Says(32, 4)).decide(Dwell(), seen)
+    assert decision.held == ("pane degree stays at 30, not 32: too small a change",)
+    assert Damped(Says(30, 4)).decide(Dwell(), seen)[0].held == ()
+
+
 def test_degrees_keep_within_their_limits() -> None:
     assert panes_over(Damped(Ds2(), max_degree=10), BUSY, BUSY) == [10, 10]
     assert panes_over(Damped(Ds2(), dwell_periods=1, min_degree=6), QUIET, QUIET) == [6, 6]
@@ -86,6 +97,25 @@ def test_workers_that_the_other_stage_needs_go_at_once() -> None:
     assert (decision.pane_degree, decision.window_degree) == (4, 12)
     decision, _ = Damped(Says(4, 12), dwell_periods=5).decide(Dwell(), seen)
     assert (decision.pane_degree, decision.window_degree) == (8, 12)
+
+
+class Confused:
+    """A controller that somebody has not finished."""
+
+    name = "confused"
+
+    def __init__(self, says: Any) -> None:
+        self.says = says
+
+    def decide(self, seen: Snapshot) -> ElasticDecision:
+        del seen
+        return cast("ElasticDecision", self.says)
+
+
+@pytest.mark.parametrize("says", [None, (2, 2), ElasticDecision(2.5, 2), ElasticDecision(2, True)])  # type: ignore[arg-type]
+def test_what_is_no_decision_is_refused_by_the_controllers_name(says: Any) -> None:
+    with pytest.raises(OptionError, match=r"the controller 'confused' decided .*: decide\(\) must return an Elastic"):
+        Damped(Confused(says)).decide(Dwell(), QUIET)
 
 
 RHOS = st.floats(0.0, 4.0)

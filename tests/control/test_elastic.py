@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,6 +111,25 @@ def test_the_load_of_the_pane_stage_where_it_is_known() -> None:
     assert Fuzzy(by_load=True).decide(seen).pane_degree == 4
     assert Ds2().decide(seen).pane_degree == 4
     assert Fuzzy(by_load=True).decide(Snapshot(0.9, 5.0, 0.9, 8, 4)).pane_degree == 10
+
+
+def test_ds2_keeps_a_degree_that_keeps_up() -> None:
+    """Nine tenths of the time is what it goes for when it changes; it does not change for a little more."""
+    for rho, degree in ((0.89, 10), (0.91, 10), (1.0, 10), (1.01, 12), (0.8, 9)):
+        assert Ds2().decide(Snapshot(rho, 1.0, rho, 10, 10)).window_degree == degree
+    exact = Ds2(keeps_up=0.9)
+    assert exact.decide(Snapshot(0.91, 1.0, 0.91, 10, 10)).window_degree == 11
+
+
+@given(st.floats(0.5, 20.0), st.lists(st.floats(0.95, 1.05), min_size=12, max_size=40), st.integers(1, 25))
+def test_ds2_settles_on_a_load_that_is_measured_badly(load: float, noise: list[float], start: int) -> None:
+    degree, degrees = start, []
+    for factor in noise:
+        degree = Ds2().decide(Snapshot(load * factor / degree, 1.0, load * factor / degree, degree, degree)).pane_degree
+        degrees.append(degree)
+    moves = [after - before for before, after in pairwise([start, *degrees]) if after != before]
+    assert sum((a > 0) != (b > 0) for a, b in pairwise(moves)) <= 1
+    assert load * 0.95 <= degrees[-1] <= max(1, math.ceil(load * 1.05 / 0.9))
 
 
 def test_one_worker_for_two_stages_is_refused() -> None:

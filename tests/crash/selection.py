@@ -109,13 +109,13 @@ ROWS = Chain(
 )
 CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, ROWS, LIVE, INTERVALS)
 KILLS = {
-    SKYLINE.name: ("step.begin", "panes.done", "results.staged", "late.published"),
-    TOP_DELTA.name: ("windows.done", "results.published", "quarantine.published"),
+    SKYLINE.name: ("step.begin", "late.published"),
+    TOP_DELTA.name: ("quarantine.published",),
     APPLY.name: ("failed.published",),
     FOLD.name: ("windows.done",),
-    ROWS.name: ("panes.done", "windows.done"),
-    LIVE.name: ("panes.done", "windows.done", "results.published"),
-    INTERVALS.name: ("results.staged", "manifest.committed"),
+    ROWS.name: ("panes.done",),
+    LIVE.name: ("results.published",),
+    INTERVALS.name: ("results.staged",),
     TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
 }
-"""Where processes die, in this order; ``intent.logged`` is left to an idle stream."""
+"""Where processes die, in this order; ``intent.logged`` is left to an idle stream. ``make soak`` kills all at all."""

@@ -1,6 +1,6 @@
 """Real processes killed at commits, at random times, when the clock decides, and between two logs; and all of it again.
 
-``make soak`` kills at least 500 processes, over queries with everything that can be chosen about them.
+``make soak`` kills at least 500 more, over queries with everything that can be chosen about them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def test_killed_at_commits_at_random_times_and_by_the_clock(world: World) -> None:
     for point in selection.KILLS[selection.TOP_K.name]:
         world.kill_at(selection.TOP_K, f"{point}@2")
-    rng = random.Random(5)
-    for step in (2, 5):
-        world.kill_some_time_after(selection.AGGREGATE, step, rng.uniform(0.0, 0.5))
+    world.kill_some_time_after(selection.AGGREGATE, step=2, delay_s=random.Random(5).uniform(0.0, 0.5))
     world.kill_when_idle(selection.AGGREGATE)
     # This process finds the step that was decided, and dies in it.
     world.kill_at(selection.AGGREGATE, "results.published")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.spark.store.failpoints import POINTS
 from tests.chaos.configurations import QUERIES
 from tests.crash import selection
-from tests.crash.chains import PLAIN_CUTS, SINK_KINDS, World, batches, world_in
+from tests.crash.chains import BATCHES, PLAIN_CUTS, SINK_KINDS, STEP_POINTS, Chain, World, batches, world_in
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 WITHIN = (
@@ -51,6 +52,18 @@ def test_killed_within_a_step(world: World) -> None:
             inline_rows = (0, 100_000)[index % 2]
             world.kill_at(chain, f"{point}@2", parallel={"inline_rows": inline_rows, "degree": 3 - index % 3})
     world.verify(WITHIN)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("chain", selection.CHAINS, ids=lambda chain: chain.name)
+def test_killed_at_every_point(world: World, chain: Chain) -> None:
+    # Each process commits a step, then dies in the next one: there are more files than points.
+    chain = replace(chain, name=f"{chain.name}-everywhere", files=BATCHES)
+    for point in STEP_POINTS:
+        if point != "failed.published" or "failed" in chain.kinds:
+            world.kill_at(chain, f"{point}@2")
+    world.verify([chain])
 
 
 def test_the_selection_leaves_nothing_out() -> None:

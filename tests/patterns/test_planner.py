@@ -56,8 +56,26 @@ def test_costs_follow_steps() -> None:
     assert learned.costs.record_us == pytest.approx(5)
     assert learned.costs.pane_job_us == pytest.approx(80_000)
     assert learned.costs.window_job_us == pytest.approx(100_000, rel=0.01)
-    assert 2_000 * learned.costs.row_us + 40 * learned.costs.window_us == pytest.approx(1_600_000, rel=0.05)
+    alone_us = 2_000 * learned.costs.row_us + 40 * learned.costs.window_us
+    assert alone_us * learned.costs.slower == pytest.approx(1_600_000, rel=0.05)
     assert learned.load.rows == pytest.approx(2_000)
+
+
+def test_tasks_that_turn_out_slow_are_left_and_tried_again_later() -> None:
+    load = Load(10_000, 200_000, 40, heaviest=0.1)
+    here = Measured(load, (30_000, 20_000), 110_000, (400_000,), 400_000, 200_000, True)
+    there = Measured(load, (30_000, 20_000), 110_000, (390_000, 390_000), 500_000, 200_000, False)
+    learned = Learned()
+    for _ in range(5):
+        learned = learned.after(here)
+    assert PLANNER.plan(learned).inline_rows < 200_000  # a job is worth trying
+    for _ in range(8):
+        learned = learned.after(there)
+    assert learned.costs.slower == pytest.approx(1.95, rel=0.05)
+    assert PLANNER.plan(learned).inline_rows > 200_000
+    for _ in range(100):
+        learned = learned.after(here)
+    assert PLANNER.plan(learned).inline_rows < 200_000
 
 
 def test_what_is_learned_is_stored_as_it_is() -> None:
@@ -74,7 +92,7 @@ def test_nothing_changes_before_anything_is_known() -> None:
 
 
 def test_slow_functions_get_tasks_earlier_and_fast_ones_later() -> None:
-    slow, fast = PLANNER.plan(known(5_000, row_us=100)), PLANNER.plan(known(5_000, windows=0, row_us=0.05))
+    slow, fast = PLANNER.plan(known(5_000, row_us=200)), PLANNER.plan(known(5_000, windows=0, row_us=0.05))
     assert slow.inline_rows == 2_000
     assert slow.cut_rows == CUT_ROWS[0]
     assert fast.inline_rows == INLINE_ROWS[1]
@@ -140,11 +158,12 @@ def test_every_plan_can_be_had_and_told(
 @pytest.mark.parametrize(
     ("learned", "tree", "says"),
     [
-        (known(5_000), "PF(2,1) L2", "which pays from"),
+        (known(5_000), "WS", "which pays from"),
+        (known(5_000, record_us=2), "PF(2,1) L2", "which pays from"),
         (known(3_000_000, row_us=2), "KF(2)", "its tasks save more"),
         (known(3_000_000, heaviest=1.0, row_us=2), "PF(2,2) L2", "most of them of one key: tasks share its windows"),
     ],
-    ids=["driver", "keys", "windows"],
+    ids=["one task", "driver", "keys", "windows"],
 )
 def test_the_tree_that_runs_is_told_with_the_reason(learned: Learned, tree: str, says: str) -> None:
     first, runners_up = PLANNER.explain(learned)

@@ -104,7 +104,7 @@ def test_what_waits_at_the_source_is_work_too() -> None:
     idle = after(policy, load(0), load(1, pane_work_us=100_000))
     behind = after(policy, load(0), load(1, pane_work_us=100_000, backlog_us=2.0 * SECOND))
     assert policy.wanted(START, idle) == Degrees(1, 1)
-    assert policy.wanted(START, behind) == Degrees(2, 2)
+    assert policy.wanted(START, behind) == Degrees(3, 3)
     assert behind.sample is not None
     assert behind.sample.rho_panes == pytest.approx(2.1)
 
@@ -117,7 +117,27 @@ def test_where_no_more_tasks_can_be_had_it_says_so() -> None:
     assert learned.limit is not None
     assert "30 s of work wait at the source, and there are 2 tasks, the most" in learned.limit
     assert policy.learn(learned, load(2)).limit is None
-    assert after(elastic(max_degree=9), load(0), behind).limit is None
+    assert after(elastic(max_degree=64), load(0), behind).limit is None
+
+
+def test_where_the_cluster_does_not_give_them_it_says_so() -> None:
+    policy = elastic(max_degree=8, controller="ds2")
+    behind = load(1, pane_work_us=SECOND, backlog_us=3.0 * SECOND, ready=2)
+    learned = after(policy, load(0, ready=2), behind)
+    assert policy.wanted(START, learned) == Degrees(5, 5)
+    assert learned.limit is not None
+    assert "3 s of work wait at the source, and of 5 tasks that are wanted Spark can run 2 so far" in learned.limit
+    assert after(policy, load(0), replace(behind, ready=5)).limit is None
+
+
+def test_also_where_the_source_does_not_say_what_waits() -> None:
+    policy = elastic(max_degree=2)
+    assert after(policy, load(0), load(1, pane_work_us=round(1.9 * SECOND), backlog_us=None)).limit is None
+    learned = after(policy, load(0), load(1, pane_work_us=3 * SECOND, backlog_us=None))
+    assert policy.wanted(START, learned) == Degrees(2, 2)
+    assert learned.limit is not None
+    assert learned.limit.startswith("the stream brings 1.5 times the work that can be done, and there are 2 tasks")
+    assert policy.learn(learned, load(2, pane_work_us=SECOND, backlog_us=None)).limit is None
 
 
 def test_without_a_word_from_the_source_the_records_times_tell() -> None:
@@ -163,6 +183,14 @@ def test_slots_count_when_they_are_there_but_are_decided_and_asked_for_at_once()
     # Where Spark adds executors because tasks wait, tasks must wait.
     allocated = policy.learn(waiting, replace(busy, cut_us=3 * SECOND, ready=None))
     assert policy.choose(START, allocated) == Degrees(5, 5)
+
+
+def test_what_waits_does_not_become_more_while_slots_are_on_their_way() -> None:
+    """Two seconds' work of one slot wait, period after period: that is two slots' work for a second, not more."""
+    policy = elastic(controller="ds2", max_degree=64)
+    busy = load(0, pane_work_us=SECOND, backlog_us=2.0 * SECOND, ready=1)
+    learned = after(policy, *(replace(busy, cut_us=at * SECOND) for at in range(6)))
+    assert policy.wanted(START, learned) == Degrees(4, 4)
 
 
 def test_another_run_may_have_other_limits() -> None:
@@ -254,6 +282,13 @@ def test_fixed_degrees_learn_nothing() -> None:
     assert policy.choose(START, None) == policy.wanted(START, None) == Degrees(3, 4)
 
 
+class Nameless:
+    """Nobody could say who has decided."""
+
+    def decide(self, seen: Snapshot) -> ElasticDecision:
+        return ElasticDecision(seen.pane_degree, seen.window_degree)
+
+
 class Twice:
     """A controller of one's own."""
 
@@ -278,7 +313,9 @@ def test_a_controller_of_ones_own() -> None:
         ({"max_degree": True}, "max_degree=True must be a whole number"),
         ({"min_degree": 4, "max_degree": 3}, "max_degree=3 is less than min_degree=4"),
         ({"controller": "pid"}, "controller='pid' is unknown; it must be one of fuzzy, threshold, ds2"),
-        ({"controller": 7}, "controller=7 must be a name or an object with a name and decide"),
+        ({"controller": 7}, "controller=7 must be one of fuzzy, threshold, ds2, or an object with a name"),
+        ({"controller": Twice}, r"controller=Twice is a class; give an object: Twice\(\)"),
+        ({"controller": Nameless()}, r"must be one of .* or an object with a name, which is text, and decide"),
         ({"period": "soon"}, "period='soon' is not a duration"),
         ({"dwell": 0}, "dwell=0 must be a whole number"),
     ],

@@ -199,6 +199,8 @@ def test_who_follows_depends_on_how_spark_runs() -> None:
 
 def test_how_many_tasks_there_may_be() -> None:
     assert choice.most_degree(session("local[4]"), Elastic()) == 4
+    assert choice.most_degree(session("local[4]"), Elastic(max_degree=16)) == 4
+    assert choice.most_degree(session("local[4]"), Elastic(max_degree=3)) == 3
     assert choice.most_degree(session("spark://host:7077"), Elastic(max_degree=9)) == 9
     assert choice.most_degree(session("spark://host:7077", spark_cores_max="12"), Elastic()) == 12
     allocating = {f"{ALLOCATION}enabled": "true", f"{ALLOCATION}maxExecutors": "5", "spark.executor.cores": "2"}

@@ -14,7 +14,7 @@ from rich.console import Console
 import skypane as sp
 from skypane.api.run_options import RunOptions
 from skypane.api.stream import ContinuousQuery
-from skypane.cli.explore import exploration
+from skypane.cli.explore import exploration, simulation
 from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
 
 pytestmark = pytest.mark.spark
@@ -78,7 +78,10 @@ def test_steps_are_planned_unless_somebody_says_how(query: ContinuousQuery) -> N
     assert learned.steps == len(BATCHES)
     assert learned.load.windows > 0
     plan = running.explain().split("plan          ")[1]
-    assert re.match(r"PF\(2,1\) L2, \d+ ms a step predicted: about [\d,]+ rows a step, .* pays from [\d,]+ rows", plan)
+    # One task or two take in the records, whatever is faster now.
+    assert re.match(
+        r"(?:WS|PF\(2,1\) L2), \d+ ms a step predicted: about [\d,]+ rows a step, .* pays from [\d,]+ rows", plan
+    )
     assert "runners-up: " in plan
     assert "plan  " not in run_to_end(query.parallel(degree=1), Outputs()).explain()
 
@@ -90,10 +93,24 @@ def test_trees_are_explored(query: ContinuousQuery, tmp_path: Path) -> None:
     found = exploration(query, [sp.KeyFarm(3)], console, trees)
     console.print(found.table(), found.verdict())
     assert [str(each.tree) for each in found.explored] == ["PF(2,1) L2", "WS", "KF(3)"]
-    assert str(found.chosen) == "PF(2,1) L2"
+    assert str(found.chosen) in ("PF(2,1) L2", "WS")
     for words in ("running KF(3) ...", "what the planner's plan amounts to", "Rank correlation", "x the fastest"):
         assert words in told.getvalue()
     assert found.draw(tmp_path / "explored.png").stat().st_size > 5_000
+
+
+def test_trees_are_simulated_with_the_costs_of_the_querys_own_steps(query: ContinuousQuery, tmp_path: Path) -> None:
+    told = io.StringIO()
+    console = Console(file=told, width=120)
+    found = simulation(query, [sp.KeyFarm(3)], console, cores=4)
+    console.print(found.table(), found.verdict())
+    trees = [str(each.tree) for each in found.explored]
+    assert trees[-1] == "KF(3)"
+    assert {"WS", "KF(4)", "PF(4,4) L2", "WF(PF(1,2) L2, 2)"} <= set(trees)
+    assert all(each.measured_ms > 0 for each in found.explored)
+    for words in ("simulating KF(4) ...", "on 4 virtual cores", "simulated", "Rank correlation of predicted and simul"):
+        assert words in told.getvalue()
+    assert found.draw(tmp_path / "simulated.png").stat().st_size > 5_000
 
 
 def test_a_bound_for_answers_says_when_steps_are_taken(query: ContinuousQuery) -> None:

@@ -46,7 +46,7 @@ def as_elastic(elastic: Elastic | bool, **settings: object) -> Elastic | None:
     if isinstance(elastic, Elastic):
         return elastic
     if settings and not elastic:
-        raise OptionError(f"{', '.join(sorted(settings))}: only with elastic = true, which is not set.")
+        raise OptionError(f"{', '.join(sorted(settings))}: only with elastic = true (--elastic), which is not set.")
     return Elastic(**settings) if elastic else None  # type: ignore[arg-type]  # checked by their declarations
 
 

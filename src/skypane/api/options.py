@@ -17,7 +17,7 @@ from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.model.errors import OptionError
 from skypane.model.numbers import MOST
-from skypane.scheduling.elastic import CONTROLLERS
+from skypane.scheduling.elastic import CONTROLLERS, DEFAULT_CONTROLLER
 from skypane.scheduling.ownership import OWNERSHIPS
 from skypane.scheduling.pane_strategies import SPLITTINGS
 from skypane.scheduling.pane_strategy import MAX_DEGREE
@@ -100,6 +100,7 @@ def _sink(section: str, where: str, default: str | None) -> tuple[Option, ...]:
     )
 
 
+_decides = "elastic: who decides."
 _period = "elastic: how often degrees are decided."
 _dwell = "elastic: for so many periods fewer tasks must do before there are fewer."
 ELASTIC: Final[tuple[Option, ...]] = (
@@ -111,7 +112,7 @@ ELASTIC: Final[tuple[Option, ...]] = (
         "elastic: the most tasks of a stage; default: as many as Spark may run at a time.",
         of_elastic=True,
     ),
-    Option("parallel", "controller", Choice(tuple(CONTROLLERS)), "elastic: who decides.", "fuzzy", of_elastic=True),
+    Option("parallel", "controller", Choice(tuple(CONTROLLERS)), _decides, DEFAULT_CONTROLLER, of_elastic=True),
     Option("parallel", "period", Length(), _period, "2.5 seconds", of_elastic=True),
     Option("parallel", "dwell", Whole(1, MAX_DEGREE), _dwell, 2, of_elastic=True),
 )

@@ -60,8 +60,8 @@ class Parallelism:
             self._check_alone(self.tree)
         if self.elastic and (self.degree is not None or self.pane_degree is not None):
             raise OptionError(
-                "elastic=... decides the degrees itself: leave out degree= and pane_degree=, or give its limits as "
-                "sp.Elastic(min_degree=..., max_degree=...)."
+                "elastic decides the degrees itself: leave out degree and pane_degree, or say within which limits: "
+                "min_degree and max_degree, in Python sp.Elastic(min_degree=..., max_degree=...)."
             )
         self.settings(slots=1)
 

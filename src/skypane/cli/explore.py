@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated
@@ -20,15 +20,20 @@ from skypane.cli.run_spec import Spec, load_spec
 from skypane.model.errors import OptionError
 from skypane.patterns.exploration import Explored, against_best, rank_correlation
 from skypane.patterns.parse import parse_pattern
+from skypane.patterns.planner import FIRST_STEPS
+from skypane.simulate.trees.learned import simulated_step_us
 from skypane.traffic.plots import BLUE, RED, new_figure, save_figure
 
 if TYPE_CHECKING:
     from skypane.api.stream import ContinuousQuery
     from skypane.patterns.base import Pattern
+    from skypane.patterns.costs import Learned
+    from skypane.patterns.planner import Planner
     from skypane.spark.query import RunningQuery
 
-_COLD = 2
-"""The first steps of a run are slow whatever the tree."""
+_COLD = FIRST_STEPS + 1
+"""The first steps of a run are slow whatever the tree, and are not planned yet; of a short run, half of them."""
+_MOST_CORES = 256
 
 
 @with_run_flags
@@ -36,6 +41,10 @@ def explore(
     config: Annotated[Path | None, typer.Argument(help="A TOML file; options below replace its settings.")] = None,
     *,
     tree: Annotated[list[str] | None, typer.Option(help="A tree more, e.g. 'PF(4,2)'. Repeat it for several.")] = None,
+    simulate: Annotated[
+        int | None,
+        typer.Option(help=f"Run it once as planned, then try its trees on so many virtual cores, 2 to {_MOST_CORES}."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Where to draw predicted against measured, as PNG.")] = None,
     log: Annotated[Path, typer.Option(help="Where Spark's own log goes.")] = Path("logs/spark.log"),
     given: Spec,
@@ -45,6 +54,8 @@ def explore(
     Takes what 'skypane run' takes. The source must end; sinks and checkpoint are not touched. See docs/patterns.md.
     """
     console = Console()
+    if simulate is not None and not 2 <= simulate <= _MOST_CORES:
+        raise OptionError(f"--simulate {simulate} must be a number of cores from 2 to {_MOST_CORES}.")
     more = [parse_pattern(text) for text in tree or ()]
     planned = plan(load_spec(config, given))
     check_folder("--log", log.parent)
@@ -53,7 +64,8 @@ def explore(
     if not planned.query.parallelism.planned:
         raise OptionError("explore tries every way to share the work: leave out pattern, degree and the like.")
     with embedded(console, log) as spark:
-        found = exploration(planned.over_records(spark), more, console)
+        query = planned.over_records(spark)
+        found = exploration(query, more, console) if simulate is None else simulation(query, more, console, simulate)
     for text in (found.table(), found.verdict()):
         console.print(text, highlight=False)
     if plot is not None:
@@ -69,22 +81,31 @@ class Exploration:
     """What the planner's plan amounts to."""
     usual_ms: float
     """What a step takes that is planned."""
+    cores: int | None = None
+    """So many virtual ones; if ``None``, it was run and measured."""
+
+    @property
+    def _how(self) -> str:
+        return "measured" if self.cores is None else "simulated"
 
     def table(self) -> Table:
         """A row for each tree."""
-        table = Table(title="A step of both stages, in milliseconds", title_justify="left")
-        for name in ("tree", "predicted", "measured", ""):
+        where = "" if self.cores is None else f" on {self.cores} virtual cores (predicted: Spark's jobs, too)"
+        table = Table(title=f"A step of both stages{where}, in milliseconds", title_justify="left")
+        for name in ("tree", "predicted", self._how, ""):
             table.add_column(name, justify="left" if name in ("tree", "") else "right")
         for each in sorted(self.explored, key=lambda each: each.measured_ms):
             note = "what the planner's plan amounts to" if each.tree == self.chosen else ""
-            table.add_row(str(each.tree), f"{each.predicted_ms:,.0f}", f"{each.measured_ms:,.0f}", note)
-        table.add_row("as planned, step by step", "", f"{self.usual_ms:,.0f}", "what runs by default")
+            took = f"{each.measured_ms:,.0f}" if self.cores is None else f"{each.measured_ms:,.1f}"
+            table.add_row(str(each.tree), f"{each.predicted_ms:,.0f}", took, note)
+        if self.cores is None:
+            table.add_row("as planned, step by step", "", f"{self.usual_ms:,.0f}", "what runs by default")
         return table
 
     def verdict(self) -> str:
         """How far predictions agree with measurements, in words."""
         agreed, worse = rank_correlation(self.explored), against_best(self.explored, self.chosen)
-        said = [] if agreed is None else [f"Rank correlation of predicted and measured: {agreed:.2f}."]
+        said = [] if agreed is None else [f"Rank correlation of predicted and {self._how}: {agreed:.2f}."]
         return " ".join([*said, *([] if worse is None else [f"{self.chosen} took {worse:.2f} x the fastest."])])
 
     def draw(self, path: Path) -> Path:
@@ -96,25 +117,46 @@ class Exploration:
             axes.annotate(f" {each.tree}", (each.measured_ms, each.predicted_ms), fontsize=8)
         most = max(max(each.measured_ms, each.predicted_ms) for each in self.explored) * 1.15
         axes.plot([0, most], [0, most], color="grey", linewidth=0.8)
-        axes.set(xlim=(0, most), ylim=(0, most), xlabel="measured, ms a step", ylabel="predicted, ms a step")
+        axes.set(xlim=(0, most), ylim=(0, most), xlabel=f"{self._how}, ms a step", ylabel="predicted, ms a step")
         return save_figure(figure, path)
 
 
 def exploration(
     query: ContinuousQuery, more: Sequence[Pattern], console: Console, trees: Sequence[Pattern] | None = None
 ) -> Exploration:
-    """Run the query as it is planned, then in each tree; by default in all that the planner thinks of."""
-    usual = _run(query)
-    planning = usual.planning()
-    learned = None if planning is None else planning.learned
-    if planning is None or learned is None or len(_steps(usual)) <= _COLD:
-        raise OptionError("the source has too few batches: give it smaller ones, e.g. max_records_per_batch=10000.")
-    planner, explored = planning.planner, []
+    """Run the query as it is planned, in each tree, by default in all that the planner thinks of, and as planned again.
+
+    What runs first is slow: it says which trees there are, and is not compared with them.
+    """
+    _, (planner, _) = _planned(query)
+    took = {}
     for each in dict.fromkeys([*(trees or planner.candidates()), *more]):
         console.print(f"running {each} ...", highlight=False)
-        took_ms = _took_ms(_run(query.parallel(pattern=each)))
-        explored.append(Explored(each, planner.predicted(each, learned).step_us / 1e3, took_ms))
+        took[each] = _took_ms(_run(query.parallel(pattern=each)))
+    usual, (planner, learned) = _planned(query)
+    explored = [Explored(tree, planner.predicted(tree, learned).step_us / 1e3, ms) for tree, ms in took.items()]
     return Exploration(explored, planner.chosen(learned).tree, _took_ms(usual))
+
+
+def simulation(query: ContinuousQuery, more: Sequence[Pattern], console: Console, cores: int) -> Exploration:
+    """Run the query as it is planned, then simulate it in each tree that the planner would think of for more cores."""
+    usual, (planner, learned) = _planned(query)
+    planner, explored = replace(planner, slots=cores), []
+    for each in dict.fromkeys([*planner.candidates(), *more]):
+        console.print(f"simulating {each} ...", highlight=False)
+        each.check(planner.work)
+        took_us = simulated_step_us(each, planner.work, learned, cores)
+        explored.append(Explored(each, planner.predicted(each, learned).step_us / 1e3, took_us / 1e3))
+    return Exploration(explored, planner.chosen(learned).tree, _took_ms(usual), cores)
+
+
+def _planned(query: ContinuousQuery) -> tuple[RunningQuery, tuple[Planner, Learned]]:
+    """A run as the planner has it, and what it knows after that."""
+    usual = _run(query)
+    planning = usual.planning()
+    if planning is None or planning.learned is None or len(_steps(usual)) < FIRST_STEPS:
+        raise OptionError("the source has too few batches: give it smaller ones, e.g. max_records_per_batch=10000.")
+    return usual, (planning.planner, planning.learned)
 
 
 def _run(query: ContinuousQuery) -> RunningQuery:
@@ -129,4 +171,5 @@ def _steps(running: RunningQuery) -> list[float]:
 
 
 def _took_ms(running: RunningQuery) -> float:
-    return median(_steps(running)[_COLD:])
+    steps = _steps(running)
+    return median(steps[min(_COLD, len(steps) // 2) :])

@@ -1,12 +1,13 @@
 """Damping: follows a controller of degrees, but not at every turn; what it must remember is plain data.
 
-Growing is followed at once: whoever waits loses. Shrinking is followed when
+Growing is followed at once: whoever waits loses. Only a change that is not worth it (below) is left, as long as the
+stage is not behind. Shrinking is followed when
 
 * the controller has wanted fewer workers for ``dwell_periods`` periods in a row (after any change the count starts
   again), and then only down to the most that it wanted in one of them, so that a quiet moment between two bursts costs
   nothing, and one period that was measured badly changes nothing;
 * the stage is not behind: no lag above ``tolerated_lag_us``;
-* it is worth it: fewer by at least a share of ``dead_band``. Of degrees up to 10 that is any change.
+* it is worth it: by at least a share of ``dead_band``. Of degrees up to 10 that is any change.
 
 Degrees stay within ``min_degree`` and ``max_degree``. Where both stages share ``max_workers``, a stage that grows may
 take those of a stage that shrinks at once: that moves workers instead of giving them up.
@@ -59,7 +60,7 @@ class Damped:
     tolerated_lag_us: float = 0.0
     """Work that waits no longer than this is no lag."""
     dead_band: float = 0.1
-    """Share of the workers: fewer than so many are not given up, or degrees would swing by one for ever."""
+    """Share of the workers: fewer than so many are neither added nor given up, or degrees would swing for ever."""
     min_degree: int = 1
     max_degree: int | None = None
     """Of each stage; ``None``: whatever the controller says."""
@@ -85,7 +86,7 @@ class Damped:
 
     def decide(self, before: Dwell, seen: Snapshot) -> tuple[ElasticDecision, Dwell]:
         """The degrees for the next period, and what to remember."""
-        said = self.controller.decide(seen)
+        said = _decided(self.controller, seen)
         panes = _Stage("pane", seen.pane_degree, self.clamped(said.pane_degree), seen.pane_lag_us)
         windows = _Stage("window", seen.window_degree, self.clamped(said.window_degree), seen.window_lag_us)
         pane_degree, pane_held = self._follow(before.panes, panes)
@@ -104,17 +105,32 @@ class Damped:
 
     def _follow(self, before: StageDwell, stage: _Stage) -> tuple[int, str]:
         """The degree, and why it is not what the controller wanted."""
-        now = self.clamped(stage.degree)
+        now, behind = self.clamped(stage.degree), stage.lag_us > self.tolerated_lag_us
+        stays = f"{stage.name} degree stays at {now}, not {stage.wanted}: "
+        small = abs(stage.wanted - now) < self.dead_band * now
         if stage.wanted >= now:
-            return stage.wanted, ""
-        if stage.lag_us > self.tolerated_lag_us:
-            return now, f"{stage.name} degree stays at {now}, not {stage.wanted}: {stage.lag_us / 1e6:.3g} s behind"
-        if now - stage.wanted < self.dead_band * now:
-            return now, f"{stage.name} degree stays at {now}, not {stage.wanted}: too small a change"
+            held = small and not behind and stage.wanted > now
+            return (now, stays + "too small a change") if held else (stage.wanted, "")
+        if behind:
+            return now, stays + f"{stage.lag_us / 1e6:.3g} s behind"
+        if small:
+            return now, stays + "too small a change"
         periods = before.periods + 1
         if periods < self.dwell_periods:
-            return now, f"{stage.name} degree stays at {now}, not {stage.wanted}: period {periods} that wants fewer"
+            return now, stays + f"period {periods} that wants fewer"
         return max(stage.wanted, before.enough), ""
+
+
+def _decided(controller: ElasticController, seen: Snapshot) -> ElasticDecision:
+    """What a controller says, which may be anybody's."""
+    said = controller.decide(seen)
+    degrees = [getattr(said, name, None) for name in ("pane_degree", "window_degree")]
+    if not isinstance(said, ElasticDecision) or not all(type(degree) is int for degree in degrees):
+        raise OptionError(
+            f"the controller {controller.name!r} decided {said!r}: decide() must return an ElasticDecision with two "
+            "whole numbers, pane_degree and window_degree."
+        )
+    return said
 
 
 def _dwell(before: StageDwell, stage: _Stage, degree: int) -> StageDwell:

@@ -175,21 +175,28 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Ds2:
-    """As many workers as the stream needs at the speed that they showed while they worked (Kalavri et al., 2018)."""
+    """As many workers as the stream needs at the speed that they showed while they worked (Kalavri et al., 2018).
+
+    Between ``set_point`` and ``keeps_up`` they stay: the stage keeps up, and what was measured is not that exact. Else
+    a load on the border between two degrees would have now the one and now the other.
+    """
 
     name: ClassVar[str] = "ds2"
 
     set_point: float = SET_POINT
+    keeps_up: float = 1.0
     max_workers: int = MOST_WORKERS
 
     def decide(self, seen: Snapshot) -> ElasticDecision:
         """In one go, for each stage by itself: utilization times degree is the work that comes, in workers."""
         pane_load = seen.rho_panes if seen.pane_load is None else seen.pane_load
-        panes, windows = (
-            max(1, math.ceil(degree * rho / self.set_point - 1e-9))
-            for degree, rho in ((seen.pane_degree, pane_load), (seen.window_degree, seen.rho_windows))
-        )
+        panes, windows = self._stage(seen.pane_degree, pane_load), self._stage(seen.window_degree, seen.rho_windows)
         return ElasticDecision(*capped(panes, windows, self.max_workers))
+
+    def _stage(self, degree: int, rho: float) -> int:
+        if self.set_point < rho <= self.keeps_up:
+            return degree
+        return max(1, math.ceil(degree * rho / self.set_point - 1e-9))
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,8 @@ def step(
     planner = None if flow.splitting is None else BatchPlanner(flow.splitting, degrees.panes or slots)
     plan = None if planner is None else planner.plan(before.routing)
     held = stages.held(before.kept)
-    panes, suspects = stages.panes(_frontier(flow, before.progress, held, now_us), plan, degrees.panes)
+    tasks = (flow.plan_after(before) or Lowered()).pane_tasks or degrees.panes
+    panes, suspects = stages.panes(_frontier(flow, before.progress, held, now_us), plan, tasks)
     decision = decide(flow.definition, flow.punctuator, before.progress, panes, suspects, held, before.judged, now_us)
     # Whoever routes says below what it has learned; what was learned before others took over would be out of date.
     stepped = _move(flow, before, replace(before, degrees=degrees, routing=None), stages, panes, decision, now_us)

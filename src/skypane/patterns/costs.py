@@ -14,6 +14,11 @@ NEWS = 0.3
 FADES = 0.9
 """How much of what was measured before still counts with each step."""
 
+SLOWER, MOST_SLOWER = 1.2, 3.0
+"""Tasks beside each other, over one alone in the driver: as long as nothing is known, and at most."""
+FORGOTTEN = 0.03
+"""How much of that is forgotten with each step in the driver."""
+
 
 class Costs(NamedTuple):
     """Microseconds."""
@@ -28,8 +33,12 @@ class Costs(NamedTuple):
     """For the job of the pane stage, beside what its longest task does."""
     window_job_us: float = 100_000.0
     """The same of the window stage, if it does not run in the driver."""
-    exchange_us: float = 1.0
+    exchange_us: float = 3.0
     """For each record that is sent to another task."""
+    exchange_job_us: float = 100_000.0
+    """For sending any at all."""
+    slower: float = SLOWER
+    """What rows and answers take in tasks of a job, over what they take in the driver, which knows the state."""
 
 
 class Load(NamedTuple):
@@ -102,6 +111,8 @@ class Learned:
     costs: Costs = field(default_factory=Costs)
     load: Load = field(default_factory=Load)
     sums: Sums = field(default_factory=Sums)
+    in_driver: bool = False
+    """Whether windows have been answered in the driver."""
 
     def after(self, step: Measured) -> Learned:
         """With what one more step says; in the first one everything is slow, so it says nothing of costs."""
@@ -116,13 +127,26 @@ class Learned:
                 pane_job_us=self._mixed(costs.pane_job_us, over),
             )
         if step.window_busy_us and step.rows_read:
-            sums = sums.with_step(step.rows_read, step.load.windows, sum(step.window_busy_us))
+            costs, sums = self._windows(step, costs)
+        in_driver = self.in_driver or (step.in_driver and step.rows_read > 0)
+        return replace(self, steps=self.steps + 1, costs=costs, load=load, sums=sums, in_driver=in_driver)
+
+    def _windows(self, step: Measured, costs: Costs) -> tuple[Costs, Sums]:
+        """Of the driver: what rows and answers take. Of a job, once that is known: how much slower its tasks are."""
+        busy_us, sums = sum(step.window_busy_us), self.sums
+        if step.in_driver or not self.in_driver:
+            alone_us = busy_us if step.in_driver else busy_us / SLOWER
+            sums = sums.with_step(step.rows_read, step.load.windows, round(alone_us))
             row_us, window_us = sums.solved()
             costs = costs._replace(row_us=row_us, window_us=window_us)
-            if not step.in_driver:
-                over = max(0, step.window_us - max(step.window_busy_us))
-                costs = costs._replace(window_job_us=_mixed(costs.window_job_us, over))
-        return replace(self, steps=self.steps + 1, costs=costs, load=load, sums=sums)
+        if step.in_driver:
+            # Slowly forgotten, so that a job is tried again.
+            return costs._replace(slower=costs.slower + FORGOTTEN * (SLOWER - costs.slower)), sums
+        expected_us = costs.row_us * step.rows_read + costs.window_us * step.load.windows
+        seen = min(max(busy_us / max(1.0, expected_us), 1.0), MOST_SLOWER)
+        over = max(0, step.window_us - max(step.window_busy_us))
+        mixed = {"window_job_us": _mixed(costs.window_job_us, over), "slower": _mixed(costs.slower, seen)}
+        return costs._replace(**mixed), sums
 
     def _load(self, step: Measured) -> Load:
         """What is to be expected; a step without a window stage says nothing of it."""

@@ -22,6 +22,10 @@ FIRST_STEPS: Final = 3
 INLINE_ROWS: Final = (2_000, 1_000_000)
 CUT_ROWS: Final = (50_000, 20_000_000)
 """What is computed stays within: a measurement may be of a bad moment."""
+CROWDED: Final = 1.6
+"""Tasks that read records and leave no slot free, over one alone: Spark itself runs on the same cores."""
+TASK_US: Final = 8_000.0
+"""For each task after the first."""
 _NEARLY_ALL: Final = 0.99
 
 
@@ -58,7 +62,18 @@ class Planner:
         """The next step's: the same mechanism, with what the query's own steps say about when more tasks pay."""
         if learned is None or learned.steps < FIRST_STEPS or self.slots < 2 or not learned.load.rows:
             return self.base
-        return replace(self.base, inline_rows=self._inline_rows(learned), cut_rows=self._cut_rows(learned))
+        return replace(
+            self.base,
+            pane_tasks=1 if self._few_records(learned) else self.base.pane_tasks,
+            inline_rows=self._inline_rows(learned),
+            cut_rows=self._cut_rows(learned),
+        )
+
+    def _few_records(self, learned: Learned) -> bool:
+        """Whether one task takes in the records before several have started; on a cluster nobody else may read them."""
+        if not self.embedded or self.base.pane_tasks is not None or self.base.splitting is not None:
+            return False
+        return self._records_us(1.0, learned) <= self._records_us(1 / self.slots, learned) + TASK_US * (self.slots - 1)
 
     def _inline_rows(self, learned: Learned) -> int:
         """From so many rows on a job saves more than it costs.
@@ -69,14 +84,14 @@ class Planner:
         one_key = learned.load.heaviest > _NEARLY_ALL
         if not self.embedded or (self.threaded and not one_key):
             return self.base.inline_rows
-        saved = 0.0 if one_key else 1 - max(1 / self.slots, learned.load.heaviest)
+        saved = 0.0 if one_key else 1 - learned.costs.slower * max(1 / self.slots, learned.load.heaviest)
         return _even(learned.costs.window_job_us, self._row_us(learned) * saved, INLINE_ROWS)
 
     def _cut_rows(self, learned: Learned) -> int:
         """From so many rows on, each counted as often as it is looked at, sharing the windows of a key does."""
         if not self.cuts:
             return self.base.cut_rows
-        saved = 1 - 1 / self.slots
+        saved = 1 - learned.costs.slower / self.slots
         return _even(learned.costs.window_job_us, self._row_us(learned) / learned.load.visits * saved, CUT_ROWS)
 
     def _row_us(self, learned: Learned) -> float:
@@ -106,7 +121,8 @@ class Planner:
         else:
             inline = load.rows <= plan.inline_rows
             whole = [tree for tree in self.candidates() if not tree.lowered().shares_windows]
-            wanted = [tree for tree in whole if _alone(tree) == inline]
+            few = inline and plan.pane_tasks == 1
+            wanted = [tree for tree in whole if _alone(tree) == inline and (not few or tree.lowered().pane_tasks == 1)]
         found = [self.predicted(tree, learned) for tree in wanted if tree.lowered().splitting is None]
         return min(found, key=lambda each: each.step_us) if found else self.predicted(WinSeq(), learned)
 
@@ -143,17 +159,29 @@ class Planner:
         costs, load, lowered = learned.costs, learned.load, tree.lowered()
         tasks = min(lowered.pane_tasks or self.slots, self.slots)
         longest = 1 / tasks if lowered.splitting else max(1 / tasks, min(1.0, load.longest))
-        pane_us = costs.pane_job_us + costs.record_us * load.records * longest
+        pane_us = costs.pane_job_us + self._records_us(longest, learned) + TASK_US * (tasks - 1)
         if lowered.splitting:
-            pane_us += costs.exchange_us * load.records / self.slots
+            pane_us += costs.exchange_job_us + costs.exchange_us * load.records / self.slots
         rows_us, answers_us = costs.row_us * load.rows, costs.window_us * load.windows
         if lowered.inline_rows >= ALL_ROWS:
             return Prediction(tree, pane_us, rows_us + answers_us)
         ranges = min(lowered.key_tasks, self.slots)
         shares = min(lowered.window_tasks or 1, max(1, self.slots // ranges))
         part = max(1 / ranges, load.heaviest if ranges > 1 else 1.0) / shares
-        window_us = costs.window_job_us + (rows_us * self._copies(lowered, shares) + answers_us) * part
-        return Prediction(tree, pane_us, window_us)
+        busy_us = (rows_us * self._copies(lowered, shares) + answers_us) * costs.slower * part
+        return Prediction(tree, pane_us, costs.window_job_us + busy_us)
+
+    def _records_us(self, longest: float, learned: Learned) -> float:
+        """What taking in the records takes, if the longest task has this share of them."""
+        alone_us = learned.costs.record_us * learned.load.records / self._crowded(learned.load.longest)
+        return alone_us * longest * self._crowded(longest)
+
+    def _crowded(self, longest: float) -> float:
+        """How much slower tasks are beside others, by the share of the longest: an embedded Spark shares its cores."""
+        if not self.embedded or self.slots < 2:
+            return 1.0
+        beside = (1 / max(longest, 1 / self.slots) - 1) / (self.slots - 1)
+        return 1 + (CROWDED - 1) * beside
 
     def _copies(self, lowered: Lowered, shares: int) -> float:
         """How many tasks read a row (paper 5)."""
@@ -181,4 +209,4 @@ def _alone(tree: Pattern) -> bool:
 def _even(cost_us: float, saved_us: float, within: tuple[int, int]) -> int:
     """How many rows save what is spent."""
     low, high = within
-    return high if saved_us * high <= cost_us else max(low, int(cost_us / saved_us))
+    return high if saved_us <= 0 or saved_us * high <= cost_us else max(low, int(cost_us / saved_us))

@@ -59,7 +59,7 @@ class TwoStages(Pattern):
         over, (sends, answers), second = work.windows, self.roles, self.second(work.windows)
         worker = node(answers, over, self.n)
         first = worker if self.n == 1 else farm(node(sends, over, self.n), worker, self.n, node(Role.ORDER, over))
-        last: Block = node(Role.WINDOWS, second)
+        last: Block = node(Role.WINDOWS, second.every(self.m))
         if self.m > 1:
             last = farm(node(Role.SEND_WINDOWS, second, self.m), last, self.m, node(Role.ORDER, second))
         return fused(pipe(first, last), self.level)

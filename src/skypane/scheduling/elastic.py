@@ -20,6 +20,8 @@ CONTROLLERS: Final[Mapping[str, Callable[[int], ElasticController]]] = {
     "threshold": lambda most: Threshold(max_workers=2 * most),
     "ds2": lambda most: Ds2(max_workers=2 * most),
 }
+DEFAULT_CONTROLLER: Final = "ds2"
+"""It needs fewer cores than the others for the same load, and one decision where they need several."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,15 @@ class Elastic:
 
     min_degree, max_degree: the fewest and the most tasks of a stage; without a ``max_degree``, as many as Spark can run
         at a time on this machine, or may ask a cluster for (``spark.cores.max``, dynamic allocation's maximum).
-    controller: who decides: ``"fuzzy"`` (rules about both stages), ``"threshold"`` (a band), ``"ds2"`` (as many as the
-        measured work needs), or an object with a ``name`` and ``decide(snapshot)``.
+    controller: who decides: ``"ds2"`` (as many as the measured work needs), ``"fuzzy"`` (rules about both stages),
+        ``"threshold"`` (a band), or an object with a ``name`` and ``decide(snapshot)``.
     period: how often it decides; the steps in between are its samples.
     dwell: for how many periods in a row fewer tasks must do before there are fewer.
     """
 
     min_degree: int = 1
     max_degree: int | None = None
-    controller: str | ElasticController = "fuzzy"
+    controller: str | ElasticController = DEFAULT_CONTROLLER
     period: Duration = "2.5 seconds"
     dwell: int = 2
 
@@ -47,14 +49,7 @@ class Elastic:
             check_degree(self.max_degree, "max_degree")
             if self.max_degree < self.min_degree:
                 raise OptionError(f"max_degree={self.max_degree} is less than min_degree={self.min_degree}.")
-        controller = self.controller
-        if isinstance(controller, str) and controller not in CONTROLLERS:
-            raise OptionError(
-                f"controller={controller!r} is unknown; it must be one of {', '.join(CONTROLLERS)}, or an object with "
-                "a name and decide(snapshot)."
-            )
-        if not isinstance(controller, str) and not callable(getattr(controller, "decide", None)):
-            raise OptionError(f"controller={controller!r} must be a name or an object with a name and decide().")
+        _check_controller(self.controller)
         _ = self.period_us
 
     @property
@@ -68,8 +63,8 @@ class Elastic:
         return self.controller if isinstance(self.controller, str) else self.controller.name
 
     def degrees(self, most: int) -> ElasticDegrees:
-        """The policy, where Spark can give so many slots if the user does not say how many to use."""
-        limit = self.max_degree or max(most, self.min_degree)
+        """The policy, where Spark can give so many slots at most."""
+        limit = max(self.min_degree, min(most, self.max_degree or most))
         controller = CONTROLLERS[self.controller](limit) if isinstance(self.controller, str) else self.controller
         # Work that waits no longer than a period is no lag: the next decision still comes in time.
         damped = Damped(
@@ -86,3 +81,21 @@ class Elastic:
         most = self.max_degree or "as many as there are"
         period = format_duration_us(self.period_us)
         return f"elastic, {self.min_degree} to {most} tasks, decided by {self.controller_name} every {period}"
+
+
+def _check_controller(controller: object) -> None:
+    """A name that is known, or an object that can be asked."""
+    if isinstance(controller, str):
+        if controller not in CONTROLLERS:
+            raise OptionError(
+                f"controller={controller!r} is unknown; it must be one of {', '.join(CONTROLLERS)}, or an object with "
+                "a name and decide(snapshot)."
+            )
+        return
+    if isinstance(controller, type):
+        raise OptionError(f"controller={controller.__name__} is a class; give an object: {controller.__name__}().")
+    if not callable(getattr(controller, "decide", None)) or not isinstance(getattr(controller, "name", None), str):
+        raise OptionError(
+            f"controller={controller!r} must be one of {', '.join(CONTROLLERS)}, or an object with a name, which is "
+            "text, and decide(snapshot)."
+        )

@@ -6,7 +6,8 @@ over its degree. It does not saturate: a step that takes longer takes more recor
 of the stream stays what it is. Two corrections:
 
 * of each period some time goes to planning, sinks and commits, whatever the degree: only the rest counts;
-* what waits at the source is work, too: utilization grows by the share of a period that it would take.
+* what waits at the source is work, too: utilization grows by the share of a period that it would take. How long that
+  is, is known at the speed of the slots that are there; what is on its way does not make it more.
 
 Where a source does not say what waits, records' own times tell how much of the stream a step has covered: a step that
 covers less of it than the clock has moved on falls behind.
@@ -30,6 +31,9 @@ SLOWEST_STREAM: Final = 0.25
 MOST_AT_ONCE: Final = 8
 """Of decisions, after a step that was so long."""
 
+_LESS: Final = "limit what a step takes in by the source's own option."
+_ADVICE: Final = f"Executors are on their way; if they do not come, the cluster is full: give it more cores, or {_LESS}"
+
 
 @dataclass(frozen=True)
 class ElasticDegrees:
@@ -45,9 +49,9 @@ class ElasticDegrees:
     def choose(self, before: Degrees, learned: ElasticState | None) -> Degrees:
         """What was decided, as far as the slots for it are there and warm; the fewest to begin with."""
         wanted = self.wanted(before, learned)
-        if learned is None or learned.ready is None:
+        most = None if learned is None else self._ready(learned)
+        if most is None:
             return wanted
-        most = max(self.least, learned.ready)
         return Degrees(*(min(most, degree) for degree in wanted if degree is not None))
 
     def wanted(self, before: Degrees, learned: ElasticState | None) -> Degrees:
@@ -96,31 +100,42 @@ class ElasticDegrees:
         # In the driver it has one worker, whatever its degree; a step that closes no window has no such stage.
         in_driver = load.window_work_us / covered_us if load.window_in_driver and load.window_work_us else None
         lag_us = load.backlog_us or 0.0
-        waits = lag_us / self.loops.outer_us
         loop = self._allowed(learned.loop)
+        ready = self._ready(learned)
+        panes, windows = (
+            (cores + lag_us / self.loops.outer_us * min(degree, ready or degree)) / degree
+            for degree in (loop.pane_degree, loop.window_degree)
+        )
         return InnerSample(
             period_us=float(max(clock_us, load.took_us)),
-            rho_panes=cores / loop.pane_degree + waits,
-            rho_windows=cores / loop.window_degree + waits if in_driver is None else in_driver,
+            rho_panes=panes,
+            rho_windows=windows if in_driver is None else in_driver,
             panes=load.panes,
             shards=load.shards,
             pane_lag_us=lag_us,
             window_lag_us=lag_us,
         )
 
+    def _ready(self, learned: ElasticState) -> int | None:
+        """The most tasks for which there were slots; ``None`` if there are as many as tasks wait for."""
+        return None if learned.ready is None else max(self.least, learned.ready)
+
     def _limit(self, after: ElasticState) -> str | None:
         """What to do when all the tasks that there may be do not suffice."""
-        most, lag_us = self.loops.damped.max_degree, after.backlog_us or 0.0
-        if (
-            most is None
-            or max(after.loop.pane_degree, after.loop.window_degree) < most
-            or lag_us <= self.loops.outer_us
-        ):
+        too_much = self._waits(after) if after.backlog_us is not None else _falls_behind(after)
+        wanted, most = max(after.loop.pane_degree, after.loop.window_degree), self.loops.damped.max_degree
+        if too_much is None:
             return None
-        return (
-            f"{lag_us / 1e6:.3g} s of work wait at the source, and there are {most} tasks, the most that there may be. "
-            "Raise max_degree, or limit what a step takes in by the source's own option."
-        )
+        if after.ready is not None and after.ready < wanted:
+            return f"{too_much}, and of {wanted} tasks that are wanted Spark can run {after.ready} so far. {_ADVICE}"
+        if most is not None and wanted >= most:
+            return f"{too_much}, and there are {most} tasks, the most that there may be. Raise max_degree, or {_LESS}"
+        return None
+
+    def _waits(self, after: ElasticState) -> str | None:
+        """Where the source says what waits: more than a period's work."""
+        lag_us = after.backlog_us or 0.0
+        return f"{lag_us / 1e6:.3g} s of work wait at the source" if lag_us > self.loops.outer_us else None
 
     def _allowed(self, loop: LoopState) -> LoopState:
         """A restart may have other limits."""
@@ -137,6 +152,17 @@ class ElasticDegrees:
         """The share of a period that is left for parallel work."""
         driver_us = load.window_work_us if load.window_in_driver else 0
         return 1.0 - min(MOST_OVERHEAD, (learned.elsewhere_us + load.waited_us + driver_us) / self.loops.outer_us)
+
+
+def _falls_behind(after: ElasticState) -> str | None:
+    """Where it does not: more work than there is time for, over the last period, with the degrees of now."""
+    if after.decided is None:
+        return None
+    seen, now = after.decided.seen, after.loop
+    rho = max(
+        seen.rho_panes * seen.pane_degree / now.pane_degree, seen.rho_windows * seen.window_degree / now.window_degree
+    )
+    return f"the stream brings {rho:.3g} times the work that can be done" if rho > 1.0 else None
 
 
 def _with_degrees(sample: InnerSample, before: LoopState, after: LoopState, period_us: float) -> InnerSample:

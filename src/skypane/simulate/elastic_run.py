@@ -68,6 +68,8 @@ class ElasticRun:
     steps: list[Step] = field(default_factory=list)
     pane_worker_us: float = 0.0
     """Time of the pane workers after the warm-up, while records came; of window workers: in ``windows``."""
+    pane_busy_us: float = 0.0
+    """Of that time: in which they worked."""
 
     @property
     def seconds(self) -> float:
@@ -88,6 +90,13 @@ class ElasticRun:
     def core_seconds(self) -> float:
         """Of both stages."""
         return (self.pane_worker_us + self.windows.worker_us) / 1e6
+
+    @property
+    def busy_seconds(self) -> float:
+        """In which workers of both stages worked, after the warm-up, while records came."""
+        start_us, end_us = self.panes.warm_up_us, self.panes.end_us
+        windows_us = sum(max(0.0, min(t.finish_us, end_us) - max(t.start_us, start_us)) for t in self.windows.tasks)
+        return (self.pane_busy_us + windows_us) / 1e6
 
     def settled(self) -> list[Step]:
         """The decisions after the warm-up."""
@@ -145,7 +154,7 @@ class _Running:
     def run(self) -> ElasticRun:
         found, panes = self._found, self._stages.panes
         period_us = self._setup.loops.inner_us or 250_000.0
-        sample_us, before_us = period_us, 0.0
+        sample_us, before_us, busy_us = period_us, 0.0, 0.0
         for now_us, arrivals, closed_before in slices(self._table):
             self._stages.advance(now_us)
             self._arrive(now_us, arrivals)
@@ -155,8 +164,9 @@ class _Running:
                 self._sample(now_us)
                 sample_us += period_us
             if now_us <= found.panes.warm_up_us:
-                before_us = panes.worker_us(now_us)
+                before_us, busy_us = panes.worker_us(now_us), panes.busy_us(now_us)
         found.pane_worker_us = panes.worker_us(found.panes.end_us) - before_us
+        found.pane_busy_us = panes.busy_us(found.panes.end_us) - busy_us
         self._stages.drain()
         return found
 

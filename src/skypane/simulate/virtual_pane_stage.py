@@ -231,6 +231,10 @@ class VirtualPaneStage:
         present = {*self._used}
         return sum(worker.spent_us(now_us, number in present) for number, worker in enumerate(self._workers))
 
+    def busy_us(self, now_us: float) -> float:
+        """How long all workers have worked until now."""
+        return sum(worker.totals(now_us)[0] for worker in self._workers)
+
     def open_shards(self) -> dict[int, dict[int, int]]:
         """Records brought so far to each worker, of each open pane."""
         return {pane: opened.sizes for pane, opened in self._panes.items()}

@@ -16,10 +16,13 @@ from skypane.simulate.figures import (
     live_rates,
     live_sets,
     merges,
+    nested,
     order,
     panes,
+    partitioned,
     streams,
     windows,
+    yahoo,
 )
 from skypane.simulate.figures.plotting import Figure
 
@@ -53,6 +56,15 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "p2-16": elastic_streams.power,
     "p2-17": elastic_game.by_periods,
     "p2-18": elastic_game.under_load,
+    "p3-15": nested.window_farm,
+    "p3-16": nested.pane_farm,
+    "p3-17": nested.pane_lengths,
+    "p3-18": nested.nestings,
+    "p3-20": yahoo.latencies,
+    "p3-21": yahoo.many_campaigns,
+    "p3-22": yahoo.one_campaign,
+    "p3-23": yahoo.threads_or_tasks,
+    "p3-24": yahoo.latency_of_batches,
     "p4-4": live_sets.live_set_sizes,
     "p4-6": live_rates.reduces,
     "p4-7": live_sets.on_demand_and_least_loaded,
@@ -62,10 +74,12 @@ FIGURES: Final[dict[str, Callable[[], Figure]]] = {
     "p4-11": live_rates.by_rate,
     "p4-12": live_rates.by_ownership,
     "p4-13": live_rates.highest_rates,
+    "p5-6": partitioned.split_rates,
+    "p5-7": partitioned.scale_up,
 }
 """By the number in paper 1 (8c stands for 8c to 8f), or with p2 in paper 2 (p2-12 stands for 12 and 13,
-p2-t4 for table 4), or with
-p4 in paper 4 (p4-9 has its table I); pid and held have no counterparts there."""
+p2-t4 for table 4), with p3 in paper 3, with p4 in paper 4 (p4-9 has its table I), with p5 in paper 5; pid and held have
+no counterparts there."""
 
 
 def draw(name: str, folder: Path) -> list[Path]:

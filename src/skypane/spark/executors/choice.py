@@ -21,12 +21,14 @@ def slots_of(spark: SparkSession) -> int:
 
 def most_degree(spark: SparkSession, elastic: Elastic) -> int:
     """The most tasks of a stage; refuses a cluster of which nobody says how large it may grow."""
-    most = elastic.max_degree or Cluster(spark.sparkContext).most_slots
-    if most is None:
+    limits = [limit for limit in (elastic.max_degree, Cluster(spark.sparkContext).most_slots) if limit is not None]
+    if not limits:
         raise OptionError(
             "elastic=...: nobody says how many tasks there may be on this cluster. Give sp.Elastic(max_degree=...), or "
             "set spark.cores.max, or spark.dynamicAllocation.maxExecutors with dynamic allocation."
         )
+    # Tasks beyond what Spark can ever run would be waited for in vain, and make the load look small meanwhile.
+    most = min(limits)
     if most < elastic.min_degree:
         raise OptionError(
             f"min_degree={elastic.min_degree} is more than the {most} tasks that Spark can run here at a time."
