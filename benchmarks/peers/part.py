@@ -34,7 +34,7 @@ def _job(spark: SparkSession, job: Job, batches: int) -> dict[str, Any]:
         job.for_peers(folder / "long", LONG)
         job.for_peers(folder / "short", SHORT)
         rates = {
-            name: rate_of(spark, job, start, folder / "data", folder / name, batches)
+            name: _told(name, job, rate_of(spark, job, start, folder / "data", folder / name, batches))
             for name, start in PROGRAMS[job].items()
         }
         ours, sparks = (from_parquet(folder / name / "answers") for name in (OURS, SPARKS))
@@ -56,10 +56,20 @@ def _job(spark: SparkSession, job: Job, batches: int) -> dict[str, Any]:
 def _attempt(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> tuple[float | None, str]:
     """Its records per second, or why there are none."""
     try:
-        return _rate(peer, job, folder, ours), ""
+        return _told(peer.name, job, _rate(peer, job, folder, ours)), ""
     except CannotError as why:
-        Console().print(f"{peer.name}, {job.title}: {why}", highlight=False, markup=False)
+        _tell(f"{peer.name}, {job.title}: {why}")
         return None, str(why)
+
+
+def _told(name: str, job: Job, rate: float) -> float:
+    """The same, said at once: all of it takes minutes."""
+    _tell(f"{name}, {job.title}: {rate:,.0f} records/s")
+    return rate
+
+
+def _tell(words: str) -> None:
+    Console().print(words, highlight=False, markup=False)
 
 
 def _rate(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> float:
