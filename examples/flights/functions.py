@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from prepare import prepare
+from prepare import prepare_once
 from skyline import flights
 
 import skypane as sp
@@ -70,11 +70,10 @@ def main() -> None:
     """Prepares the file if need be, asks one of the two to the end of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--file", type=Path, default=Path("flights.parquet"))
-    parser.add_argument("--days", type=int, default=31)
+    parser.add_argument("--days", type=int, default=31, help="of a file that is not there yet")
     parser.add_argument("--ask", choices=["late_carriers", "made_up"], default="late_carriers")
     given = parser.parse_args()
-    if not given.file.exists():
-        prepare(given.file, given.days)
+    prepare_once(given.file, given.days)
     spark = sp.embedded_session("flights")
     query = question(flights(spark, given.file), given.ask).start(sink=sp.ConsoleSink(max_rows=9), available_now=True)
     query.await_termination()

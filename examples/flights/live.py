@@ -9,7 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pyarrow as pa
-from prepare import prepare
+from prepare import prepare_once
 from pyspark.sql import DataFrame
 from skyline import BEST, flights
 
@@ -53,13 +53,12 @@ def main() -> None:
     """Prepares the file if need be, runs the query to the end of it, shows one instant, draws one airport."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--file", type=Path, default=Path("flights-live.parquet"))
-    parser.add_argument("--days", type=int, default=2, help="how many days from the first of January on")
+    parser.add_argument("--days", type=int, default=2, help="of a file that is not there yet")
     parser.add_argument("--origin", default="JFK")
     parser.add_argument("--instant", type=datetime.fromisoformat, default=datetime(2013, 1, 1, 18, 30))  # noqa: DTZ001 - UTC
     parser.add_argument("--picture", type=Path, default=Path("front.png"))
     given = parser.parse_args()
-    if not given.file.exists():
-        prepare(given.file, given.days)
+    prepare_once(given.file, given.days)
     spark = sp.embedded_session()
     with tempfile.TemporaryDirectory() as folder:
         query = live_front(flights(spark, given.file)).start(

@@ -24,6 +24,14 @@ def data_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "data"
 
 
+def prepare_once(target: Path, days: int) -> None:
+    """Prepares the file if it is not there; one that is there is read as it is, whatever days it is of."""
+    if target.exists():
+        print(f"{target} is there and is read as it is; how many days it has was decided when it was prepared")
+    else:
+        prepare(target, days)
+
+
 def prepare(target: Path, days: int = 365) -> pa.Table:
     """Writes the first ``days`` days of flights that landed, in order of landing, and gives them back.
 

@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from prepare import prepare
+from prepare import prepare_once
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
@@ -38,10 +38,9 @@ def main() -> None:
     """Prepares the file if need be, runs the query to the end of it, shows the last windows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--file", type=Path, default=Path("flights.parquet"))
-    parser.add_argument("--days", type=int, default=31)
+    parser.add_argument("--days", type=int, default=31, help="of a file that is not there yet")
     given = parser.parse_args()
-    if not given.file.exists():
-        prepare(given.file, given.days)
+    prepare_once(given.file, given.days)
     spark = sp.embedded_session("flights")
     with tempfile.TemporaryDirectory() as folder:
         query = best_flights(flights(spark, given.file)).start(

@@ -19,6 +19,7 @@ from skypane.model.errors import (
     OptionError,
     SchemaError,
     SkypaneError,
+    StorageError,
 )
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ __all__ = [
     "Slide",
     "Span",
     "StepRows",
+    "StorageError",
     "Updates",
     "WinFarm",
     "WinMapReduce",

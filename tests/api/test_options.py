@@ -126,7 +126,7 @@ def test_a_policy_by_name() -> None:
         ("parallel", {"inline_rows": -1}, "inline_rows=-1 must be a whole number from 0"),
         ("parallel", {"window_scheduling": "fair"}, "window_scheduling='fair' is unknown.*ranges"),
         ("parallel", {"elastic": True, "degree": 3}, "elastic decides the degrees itself: leave out degree and"),
-        ("parallel", {"elastic": sp.Elastic(), "pane_degree": 3}, "leave out degree= and pane_degree=.*max_degree"),
+        ("parallel", {"elastic": sp.Elastic(), "pane_degree": 3}, "leave out degree and pane_degree.*max_degree"),
         ("parallel", {"elastic": "yes"}, "elastic='yes' must be true or false"),
         ("parallel", {"sliding": "fast"}, "sliding='fast' is unknown.*auto, critical, recompute, tiles"),
         ("parallel", {"processing": "sorted"}, "processing='sorted' is unknown.*out_of_order, in_order"),

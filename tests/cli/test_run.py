@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from skypane.cli.run_spec import load_spec
 from skypane.model.errors import OptionError
 
 runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
+LONG = partial(pytest.param, marks=pytest.mark.soak)
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 COMPLETE = """
@@ -84,6 +86,7 @@ def test_every_declared_option_has_a_flag_and_its_help() -> None:
             assert option.help.split(".")[0][:40] in text
         else:
             assert f"--{option.section} " in text  # FORMAT:PATH
+    assert [line for line in text.splitlines() if "<bool>" in line and "--help" not in line] == []  # nor a value
 
 
 def test_help_is_whole_on_a_narrow_terminal() -> None:
@@ -407,7 +410,7 @@ def test_run_a_query_from_a_file_and_options(folder: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [signal.SIGINT, LONG(signal.SIGTERM)], ids=lambda number: number.name)
 def test_a_signal_to_all_its_processes_ends_it_after_the_step_under_way(number: signal.Signals, folder: Path) -> None:
     written(folder, COMPLETE.replace("records = 4000", "records = 100000000").replace("available_now = true", ""))
     log = folder / "said"
@@ -435,7 +438,7 @@ def test_a_signal_to_all_its_processes_ends_it_after_the_step_under_way(number: 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", [LONG(signal.SIGINT), signal.SIGTERM], ids=lambda number: number.name)
 def test_a_signal_while_spark_starts_is_not_lost(number: signal.Signals, folder: Path) -> None:
     written(folder, COMPLETE.replace("records = 4000", "records = 100000000").replace("available_now = true", ""))
     process = subprocess.Popen(

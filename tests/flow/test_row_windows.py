@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
+from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.emit.changes import Changes
+from skypane.flow.windows.emit.full import Full
 from skypane.kernels import sliding
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
@@ -254,6 +256,34 @@ def test_a_million_keys_are_not_looked_at_one_by_one() -> None:
         assert kept <= 100
         names = [name for each in state.kept.counters for name in each.column("__sp_counter").to_pylist()]
         assert len(names) == len(set(names)) == kept
+
+
+def test_a_time_to_live_may_be_as_long_as_durations_are() -> None:
+    definition = Definition(Aggregates.of({"n_rows": "count"}), RowWindows(3, 3, 2**63 - 1), "ts", ("city",))
+    engine = Engine(definition, FixedDelay("0 seconds"), FutureGuard(None))
+    state, seen = engine.start(), []
+    for first in (0, 2):
+        rows = [
+            {"n": n, "ts": (1_700_000_000 + n) * SECOND_US, "city": "x", "zone": 1, "a": 1.0, "b": 1}
+            for n in (first, first + 1)
+        ]
+        state, output = engine.step(state, [table(rows)])
+        seen.append([row["n_rows"] for each in output.answers for row in each.to_pylist()])
+    assert seen == [[], [3]]
+
+
+@pytest.mark.parametrize("emit", [Full(), Changes()])
+def test_windows_of_a_key_come_in_order_also_those_of_its_next_life(emit: Emission) -> None:
+    query, window = Aggregates.of({"high": "max(n)"}), RowWindows(2, 1, SECOND_US)
+    engine = Engine(Definition(query, window, "ts", emit=emit), FixedDelay("0 seconds"), FutureGuard(None))
+    times = [0, 1, 2, 7, 8, 9]
+    rows = [{"n": t, "ts": t * SECOND_US, "city": "x", "zone": 1, "a": 1.0, "b": 1} for t in times]
+    state, output = engine.step(engine.start(), [table(rows)])
+    told = [row for each in (*output.answers, *engine.flush(state)[1].answers) for row in each.to_pylist()]
+    seen = [(row["window"]["first"], row["high"]) for row in told if row.get("change", 1) == 1]
+    partial = [(2, 2), (2, 9)] if emit.name == "full" else []  # those of changes are equal to the answer before
+    complete = [(0, 1), (1, 2), (0, 8), (1, 9)]
+    assert seen == sorted([*complete, *partial], key=lambda place: (place[1], place[0]))
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, 2**31])

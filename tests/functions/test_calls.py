@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import linecache
 import logging
+import subprocess
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -101,6 +104,8 @@ def test_what_a_function_may_want_and_return() -> None:
         {"x": 2, "y": 3, "z": [("a", 1)]}
     ]
     assert answer(lambda table: [], "x long") == []
+    assert answer(lambda table: pd.DataFrame({"x": [], "y": np.array([])}), "x date, y array<long>") == []
+    assert answer(lambda table: pd.DataFrame({"x": [np.nan]}), "x timestamp") == [{"x": None}]
     one_row = {"x": 3, "tags": ["a", "b"], "counts": np.array([1, 2])}
     schema = "x long, tags array<string>, counts array<long>"
     assert answer(lambda table: one_row, schema) == [{"x": 3, "tags": ["a", "b"], "counts": [1, 2]}]
@@ -136,23 +141,23 @@ def fails_with(error: BaseException) -> Any:
     [
         (lambda t: None, "x long", "returned None; return a table"),
         (lambda t: 5, "x long", "returned a int; return a table"),
-        (lambda t: {"y": 1}, "x long", "returned no column 'x', which is to be int64"),
+        (lambda t: {"y": 1}, "x long", "returned no column 'x', which is to be long"),
         (lambda t: {"x": 1, "y": 1}, "x long", "returned a column 'y'; the schema has x only"),
-        (lambda t: {"x": "a"}, "x long", r"returned a column 'x' that is not int64 \("),
-        (lambda t: {"x": np.array([1.5])}, "x long", r"returned column 'x' as double; it is to be int64 \("),
-        (lambda t: {"x": 1.5}, "x long", r"returned a column 'x' that is not int64 \(1.5 is no whole number"),
-        (lambda t: [{"x": Decimal("1.5")}], "x int", r"returned a column 'x' that is not int32 \("),
-        (lambda t: [{"x": [1, 1.5]}], "x array<long>", r"returned a column 'x' that is not list<item: int64> \("),
-        (lambda t: {"x": {"y": 1.5}}, "x struct<y: long>", r"returned a column 'x' that is not struct<y: int64> \("),
-        (lambda t: {"x": "abc", "y": [1, 2, 3]}, "x string, y long", r"returned a column 'y' that is not int64 \("),
+        (lambda t: {"x": "a"}, "x long", r"returned a column 'x' that is not long \("),
+        (lambda t: {"x": np.array([1.5])}, "x long", r"returned column 'x' as double; it is to be long \("),
+        (lambda t: {"x": 1.5}, "x long", r"returned a column 'x' that is not long \(1.5 is no whole number"),
+        (lambda t: [{"x": Decimal("1.5")}], "x int", r"returned a column 'x' that is not int \("),
+        (lambda t: [{"x": [1, 1.5]}], "x array<long>", r"returned a column 'x' that is not array<long> \("),
+        (lambda t: {"x": {"y": 1.5}}, "x struct<y: long>", r"returned a column 'x' that is not struct<y: long> \("),
+        (lambda t: {"x": "abc", "y": [1, 2, 3]}, "x string, y long", r"returned a column 'y' that is not long \("),
         (lambda t: pa.table({"x": ["a"]}), "x double", r"returned column 'x' as string; it is to be double \("),
         (
             lambda t: {"x": [1], "y": [1, 2]},
             "x long, y long",
             r"returned columns of different lengths: \{'x': 1, 'y': 2\}",
         ),
-        (lambda t: {"x": 2.5}, "x long", r"returned a column 'x' that is not int64 \(2.5 is no whole number\)"),
-        (lambda t: {"x": [np.float64(2.5)]}, "x long", r"returned a column 'x' that is not int64 \(2.5 is no whole"),
+        (lambda t: {"x": 2.5}, "x long", r"returned a column 'x' that is not long \(2.5 is no whole number\)"),
+        (lambda t: {"x": [np.float64(2.5)]}, "x long", r"returned a column 'x' that is not long \(2.5 is no whole"),
         (lambda t: [{"x": [1, 2.5]}], "x array<long>", r"returned a column 'x' that is not .*\(2.5 is no whole number"),
         (lambda t: {"x": {"a": 1, "b": 2}}, "x struct<a: long>", r"returned a column 'x' .*\(it has no field 'b'\)"),
         (lambda t: {"x": {"k": 2.5}}, "x map<string, int>", r"returned a column 'x' .*\(2.5 is no whole number\)"),
@@ -170,11 +175,23 @@ def fails_with(error: BaseException) -> Any:
         (
             lambda t: {"x": 1, "y": [1, 2]},
             "x long, y long",
-            r"returned a column 'y' that is not int64 \(Could not convert \[1, 2\]",
+            r"returned a column 'y' that is not long \(Could not convert \[1, 2\]",
         ),
+        (lambda t: {"x": np.array([1e300])}, "x float", r"returned column 'x' as double; .*\(some are too large"),
+        (lambda t: pa.table({"x": [[1e300]]}), "x array<float>", r"returned column 'x' as .*\(some are too large"),
+        (lambda t: {"x": np.array([5])}, "x boolean", r"returned column 'x' as .*\(there is more in"),
+        (lambda t: pa.table({"x": [[{"a": 1, "b": 2}]]}), "x array<struct<a: long>>", r"returned .*no field 'b'\)"),
+        (lambda t: pa.table({"x": [{"y": [MORNING]}]}), "x struct<y: array<date>>", r"returned .*\(there is more in"),
+        (
+            lambda t: pa.table({"x": [[1.239]]}),
+            "x array<decimal(5, 2)>",
+            r"returned column 'x' as .*\(there is more in",
+        ),
+        (lambda t: pd.DataFrame({"x": [MORNING]}), "x date", r"returned .*\(there is more in"),
+        (lambda t: pd.DataFrame({"x": [0.5]}), "x boolean", r"returned column 'x' as double.*\(there is more in"),
         (lambda t: pa.table([[1], [2]], names=["x", "x"]), "x long", "returned column 'x' twice"),
         (lambda t: pd.DataFrame([[1, 2]], columns=["x", "x"]), "x long", "returned column 'x' twice"),
-        (lambda t: {"x": np.array([1], dtype=">i8")}, "x long", r"returned a column 'x' that is not int64 \(Byte-swap"),
+        (lambda t: {"x": np.array([1], dtype=">i8")}, "x long", r"returned a column 'x' that is not long \(Byte-swap"),
         (lambda t: fails_with(SystemExit(3)), "x long", r"raised SystemExit: 3 \(line \d+:"),
         (
             lambda t: fails_with(UnspeakableError()),
@@ -213,7 +230,7 @@ def test_a_fold_that_fails_says_which_part(part: str, combine: Any) -> None:
     if part == "merge":  # one pane has nothing to merge
         assert answer(fold, None) == [{"n": 1}]
         return
-    said = {"text": "state field 'n' that is not int64", "field": r"a state with the fields \['n', 'm'\]"}
+    said = {"text": "state field 'n' that is not long", "field": r"a state with the fields \['n', 'm'\]"}
     with pytest.raises(FunctionError, match=rf"{said.get(part, 'KeyError')}.*for city='ulm', window \[1970"):
         answer(fold, None)
     ((row,)) = answer(fold, None, sets_aside=True)
@@ -236,20 +253,28 @@ def test_a_merge_that_fails_in_a_window_of_two_panes() -> None:
                 engine.flush(state)
 
 
-def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Imports a module with some source, however often it was another one."""
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def imported(source: str) -> Any:
+        (tmp_path / "written.py").write_text(source)
+        importlib.invalidate_caches()
+        sys.modules.pop("written", None)
+        linecache.clearcache()
+        return importlib.import_module("written")
+
+    return imported
+
+
+def test_fingerprints_tell_changed_code(written: Callable[[str], Any]) -> None:
     text = "LIMIT = 3\nNAMES = {'a'}\n\ndef helper(x):\n    return x + LIMIT\n\n"
     text += "def f(records, by=2):\n    return helper(by), NAMES\n"
 
     def of(source: str) -> str:
-        (tmp_path / "written.py").write_text(source)
-        importlib.invalidate_caches()
-        sys.modules.pop("written", None)
-        sys.dont_write_bytecode = True
-        import linecache  # noqa: PLC0415
-
-        linecache.clearcache()
-        return fingerprint(importlib.import_module("written").f)
+        return fingerprint(written(source).f)
 
     known = of(text)
     assert known.startswith("written:f#")
@@ -262,6 +287,72 @@ def test_fingerprints_tell_changed_code(tmp_path: Path, monkeypatch: pytest.Monk
         ("helper(by)", "helper(1)"),
     ):
         assert of(text.replace(old, new)) != known, (old, new)
+
+
+CLASS = """
+from dataclasses import dataclass
+LIMIT = 3
+def helper(x):
+    return x + 1
+class Base:
+    def limited(self, x):
+        return min(x, 7)
+@dataclass
+class Called(Base):
+    by: int = 5
+    def __call__(self, records):
+        return self.limited(self.helped + self.fixed())
+    @property
+    def helped(self):
+        return helper(self.by)
+    @staticmethod
+    def fixed():
+        return LIMIT
+def named(records):
+    return Called()(records)
+"""
+
+
+CHANGES = (("LIMIT = 3", "LIMIT = 4"), ("x + 1", "x + 2"), ("min(x, 7)", "min(x, 8)"), ("= 5", "= 6"))
+ASKED = ("Called()", "Called().limited", "named")
+
+
+def test_fingerprints_tell_what_a_class_names_and_derives_from(written: Callable[[str], Any]) -> None:
+    for asked in ASKED:
+        found = [
+            fingerprint(eval(asked, vars(written(text))))
+            for text in (CLASS, CLASS, *(CLASS.replace(*change) for change in CHANGES))
+        ]
+        assert found[0] == found[1]
+        assert len(set(found)) == 1 + len(CHANGES), asked
+
+
+def test_fingerprints_do_not_look_into_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: Callable[[str], Any]
+) -> None:
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    monkeypatch.syspath_prepend(library)
+    found = set()
+    for answer in (1, 2):
+        (library / "installed.py").write_text(f"class Model:\n    def fit(self):\n        return {answer}\n")
+        sys.modules.pop("installed", None)
+        module = written("from installed import Model\nclass Own(Model):\n    made = Model()\nf = Own()\n")
+        found.add((fingerprint(module.f), fingerprint(module.Own.made)))
+    assert len(found) == 1
+
+
+def test_fingerprints_of_classes_that_were_typed_in() -> None:
+    program = f"""
+from skypane.queries.functions.fingerprint import fingerprint
+for asked in {ASKED}:
+    texts = [{CLASS!r}, *({CLASS!r}.replace(*change) for change in {CHANGES})]
+    for text in texts:
+        exec(text, names := {{"__name__": "__main__"}})
+        print(fingerprint(eval(asked, names)))
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert len(set(said.split())) == len(ASKED) * (1 + len(CHANGES))
 
 
 def test_fingerprints_of_closures_partials_objects_and_lambdas() -> None:
@@ -303,6 +394,9 @@ def test_the_state_is_declared_where_init_does_not_show_it() -> None:
     assert answer(fold, None) == [{"best": Decimal("1.50")}]
     with pytest.raises(OptionError, match="state= has the fields"):
         Fold({"best": None}, lambda state, records: state, state="worst int")
+    for init in (0, [0], {}, {1: 0}):
+        with pytest.raises(OptionError, match=r"init=.* must be a dict, or a function that returns one"):
+            Fold(init, lambda state, records: state)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="combine='fast' is unknown"):
         Fold({"n": 0}, lambda s, r: s, lambda a, b: a, combine="fast")
     with pytest.raises(OptionError, match="is about merge=, which is missing"):
@@ -315,11 +409,16 @@ def test_the_state_is_declared_where_init_does_not_show_it() -> None:
         (
             {"n": 0},
             {"n": 1.5},
-            r"state field 'n' that is not int64, its type by init or state= \(1.5 is no whole number\)",
+            r"state field 'n' that is not long, its type by init or state= \(1.5 is no whole number\)",
         ),
         ({"n": np.zeros(2, dtype=int)}, {"n": np.array([1, 1.5])}, r"state field 'n' that is not .*\(1.5 is no whole"),
         ({"n": {"a": 0}}, {"n": {"a": 0, "b": 1}}, r"state field 'n' that is not .*\(it has no field 'b'\)"),
         ({"n": np.zeros((2, 2))}, {"n": [[1], [2, 3]]}, r"state field 'n' of shape None; in init it is \(2, 2\)"),
+        (
+            {"n": np.zeros(4)},
+            {"n": np.ones((2, 2))},
+            r"state field 'n' of shape \(2, 2\); in init it has one dimension",
+        ),
         ({"n": 0}, {"n": 0, 5: 1}, r"a state with the fields \['n', 5\]; it has \['n'\]"),
     ],
 )
@@ -367,7 +466,7 @@ def test_what_a_fold_cannot_begin_with() -> None:
 @pytest.mark.parametrize("wrong", [1.5, np.float64(1.5)])
 def test_a_state_of_whole_numbers_is_never_cut(wrong: Any) -> None:
     fold = Fold({"total": 0}, lambda state, records: {"total": state["total"] + wrong})
-    with pytest.raises(FunctionError, match=r"field 'total' that is not int64, its type by init or state= \(1\.5"):
+    with pytest.raises(FunctionError, match=r"field 'total' that is not long, its type by init or state= \(1\.5"):
         answer(fold, None)
     fold = Fold({"total": 0}, lambda state, records: {"total": state["total"] + np.float64(3)})
     assert answer(fold, None) == [{"total": 3}]
@@ -393,6 +492,14 @@ def test_a_class_may_be_a_fold() -> None:
     assert answer(Fold.of(Largest), None) == [{"n": 2}]
     with pytest.raises(OptionError, match="is no fold: it has no init"):
         Fold.of(Scaled(1))
+    with pytest.raises(
+        OptionError, match=r"function=.*:Scaled: the class is called without arguments, .*TypeError: .*by"
+    ):
+        Fold.of(Scaled)
+    none: tuple[Any, ...] = (0, None, [1])
+    for init in none:
+        with pytest.raises(OptionError, match="must be a dict, or a function that returns one: names and first values"):
+            Fold(init, lambda state, records: state)
 
 
 def test_keys_and_records_of_years_that_python_does_not_know() -> None:

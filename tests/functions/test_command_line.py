@@ -53,6 +53,12 @@ def test_a_fold_from_options(tmp_path: Path) -> None:
     assert "a window merges the states of its panes" in found.query.question.explain()
 
 
+def test_what_is_no_fold_is_told_as_it_was_named(tmp_path: Path) -> None:
+    text = FILE.replace('schema = "first long, last long, rows long"\n', "")
+    with pytest.raises(OptionError, match=r"function='tests.functions.samples:bounds' is no fold: it has no init"):
+        planned(tmp_path, text, query_type="fold")
+
+
 def test_a_function_in_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "found_here.py").write_text("def f(records):\n    return []\n")
     monkeypatch.chdir(tmp_path)
@@ -61,10 +67,37 @@ def test_a_function_in_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
+    ("module", "text", "said"),
+    [
+        ("broken_0", "def f(:\n", r"cannot be imported: invalid syntax \(broken_0.py, line 1\)\.$"),
+        (
+            "broken_1",
+            "x = 1\ny = x / 0\n",
+            r"ZeroDivisionError: division by zero \(broken_1.py, line 2: y = x / 0\)\.$",
+        ),
+        ("broken_2", "import sys\nsys.exit(3)\n", r"SystemExit: 3 \(broken_2.py, line 2: sys.exit\(3\)\)\.$"),
+        (
+            "broken_3",
+            "from os import nothing\n",
+            r"ImportError: cannot import name 'nothing' from 'os'.*line 1: from os import ",
+        ),
+    ],
+)
+def test_a_module_that_fails_is_told_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, text: str, said: str
+) -> None:
+    (tmp_path / f"{module}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionError, match=said):
+        planned(tmp_path, query_function=f"{module}:f")
+
+
+@pytest.mark.parametrize(
     ("flags", "said"),
     [
         ({"query_function": "bounds"}, "must be written module:name"),
         ({"query_function": "nowhere:f"}, "the module cannot be imported: No module named 'nowhere'"),
+        ({"query_function": "./samples:f"}, "modules have names, not paths"),
         ({"query_function": "tests.functions.samples:none"}, "tests.functions.samples has no 'none'"),
         ({"query_function": "tests.functions.samples:DIGEST"}, "must be a function"),
         ({"query_schema": "first lon"}, "'lon' is not a type"),

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
+from skypane.model.errors import OptionError
 from skypane.queries.base import Query
 from skypane.queries.fold import Fold
 from skypane.testing import LawBroken, check_fold, check_query
@@ -52,6 +53,12 @@ def last(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
 def test_broken_promises_are_told_by_name(fold: Fold, law: str) -> None:
     with pytest.raises(LawBroken, match=law):
         check_fold(fold, SAMPLES, max_examples=30)
+
+
+@pytest.mark.parametrize("none", [SAMPLES.slice(0, 0), SAMPLES.to_pandas(), []])
+def test_samples_are_a_table_with_records(none: Any) -> None:
+    with pytest.raises(OptionError, match="samples must be an Arrow table with records"):
+        check_fold(TOTAL, none)
 
 
 @pytest.mark.parametrize("name", ["bounds", "every other", "by parity", "moments", "extremes"])

@@ -6,6 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,16 @@ def test_a_function_that_exits_ends_the_query_and_nothing_else(
     running = query.start(sink=CollectSink(), available_now=True)
     with pytest.raises(sp.FunctionError, match=r"test_on_spark:exits raised SystemExit: \d+ records \(line"):
         running.await_termination(WAIT_S)
+
+
+def test_a_module_that_workers_do_not_have_is_named(
+    spark: SparkSession, tmp_path: Path, batches: list[pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "only_in_the_driver.py").write_text("def rows(records):\n    return {'n': records.num_rows}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    query = windowed(spark, tmp_path, batches).apply(import_module("only_in_the_driver").rows, "n long")
+    with pytest.raises(sp.FunctionError, match=r"cannot import the module 'only_in_the_driver'.*addPyFile"):
+        run_to_end(query, Outputs())
 
 
 def test_what_cannot_be_sent_and_what_spark_has_no_type_for_is_refused(

@@ -13,10 +13,15 @@ from skypane.flow.definition import Definition
 from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.emit.changes import Changes
 from skypane.flow.windows.emit.full import Full
+from skypane.flow.windows.emit.updates import Updates
 from skypane.local.delivery import Delivery
 from skypane.local.engine import Engine
+from skypane.model.live import LiveSpec
+from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
+from skypane.queries.preferences import Preferences
+from skypane.queries.skyline import Skyline
 from skypane.queries.top_k import TopK
 from skypane.scheduling.partitioning import PARTITIONINGS, Partitioning
 from skypane.testing.oracle import micros, row_texts
@@ -69,3 +74,35 @@ def test_what_is_delivered_is_what_the_step_answers(
             if not order or order[-1] != start:
                 order.append(start)
         assert all(k_ordered(order, disorder) for order in left.values())
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rows=streams(),
+    definition=st.sampled_from(
+        [
+            Definition(Aggregates.of({"n_rows": "count"}), RowWindows(3, 2, 1_000_000), "ts", ("key",)),
+            Definition(Aggregates.of({"n_rows": "count"}), RowWindows(3, 2), "ts", emit=Changes()),
+            Definition(
+                Skyline(Preferences(("a",), ("b",))), LiveSpec.parse("1 second"), "ts", ("key",), emit=Updates()
+            ),
+        ]
+    ),
+    degree=st.integers(1, 3),
+    cuts=st.lists(st.integers(0, 60), max_size=3),
+)
+def test_answers_without_windows_of_time_are_delivered_too(
+    rows: list[dict[str, Any]], definition: Definition, degree: int, cuts: list[int]
+) -> None:
+    engine = Engine(definition, POLICY, GUARD)
+    state = engine.start()
+    for batch in [*batches(rows, cuts), None]:
+        got: list[pa.Table] = []
+        if batch is None:
+            state, output = engine.flush(state, degree, delivery=Delivery(got.append))
+        else:
+            tasks = [pa.Table.from_pylist(batch, SCHEMA)]
+            state, output = engine.step(state, tasks, degree, delivery=Delivery(got.append))
+        assert [row for table in got for row in table.to_pylist()] == [
+            row for table in output.answers for row in table.to_pylist()
+        ]

@@ -94,6 +94,18 @@ def test_nanoseconds_are_compared_as_they_are() -> None:
         pd.DataFrame({"ts": times, "price": [2, 1]}), time="ts", within="1 second", minimize="price"
     )
     assert (history["valid_to"] - history["valid_from"]).tolist() == [pd.Timedelta(1, "ns"), pd.Timedelta(1, "s")]
+    assert [sp.as_of(history, instant)["price"].tolist() for instant in times] == [[2], [1]]
+
+
+@pytest.mark.parametrize("year", [1850, 2050, 2100])
+def test_nanoseconds_reach_far(year: int) -> None:
+    times = pd.to_datetime([f"{year}-01-01", f"{year}-01-02"]).as_unit("ns")
+    table = pd.DataFrame({"ts": times, "price": [1, 2]})
+    history = sp.skyline_intervals(table, time="ts", within="2 days", minimize="price")
+    assert history["valid_from"].dt.strftime("%Y-%m-%d").tolist() == [f"{year}-01-01", f"{year}-01-03"]
+    assert history["valid_to"].dt.strftime("%Y-%m-%d").tolist() == [f"{year}-01-03", f"{year}-01-04"]
+    with pytest.raises(sp.DataError, match="2 rows: time out of range"):
+        sp.skyline_intervals(table, time="ts", within="26000 days", minimize="price")
 
 
 @pytest.mark.parametrize(
@@ -109,5 +121,15 @@ def test_mistakes_are_told(options: dict[str, Any], error: type[Exception], mess
         sp.skyline_intervals(SCHEMA.empty_table(), **{**ASKED, "within": "1 s", **options})
     with pytest.raises(sp.SchemaError, match="'valid_from' is not a column; as_of"):
         sp.as_of(SCHEMA.empty_table(), EPOCH)
-    with pytest.raises(sp.OptionError, match="give a datetime, or a text such as"):
-        sp.as_of(SCHEMA.empty_table(), "noon")
+    for instant in ("noon", pd.NaT):
+        with pytest.raises(sp.OptionError, match="give a datetime, or a text such as"):
+            sp.as_of(SCHEMA.empty_table(), instant)
+    with pytest.raises(sp.SchemaError, match="'valid_to' has type String; it must be a timestamp"):
+        sp.as_of(pa.table({"valid_from": pa.array([EPOCH]), "valid_to": ["later"]}), EPOCH)
+
+
+@pytest.mark.parametrize("library", MAKERS)
+def test_a_column_of_an_added_name_is_refused_not_replaced(library: str) -> None:
+    table = MAKERS[library](SCHEMA.empty_table().append_column("Valid_To", pa.array([], pa.string())))
+    with pytest.raises(sp.SchemaError, match="have a column 'Valid_To', which the result adds"):
+        sp.skyline_intervals(table, within="1 s", **ASKED)

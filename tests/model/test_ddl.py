@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from skypane.model.ddl import as_schema, parse_schema
+from skypane.model.ddl import as_schema, parse_schema, schema_text
 from skypane.model.errors import OptionError
 
 TEXTS = (
@@ -55,3 +55,13 @@ def _plain(kind: pa.DataType) -> str:
 def test_what_cannot_be_read_is_told_with_the_place(text: str, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         parse_schema(text, "schema")
+
+
+def test_columns_are_written_as_they_are_read() -> None:
+    text = "n long, i int, s struct<at: timestamp, m: map<string, array<double>>>, d decimal(5, 2), t timestamp_ntz"
+    assert schema_text(parse_schema(text, "schema")) == text
+    for text in TEXTS:
+        schema = parse_schema(text, "schema")
+        types = [schema_text(pa.schema([("a", field.type)])) for field in schema]
+        assert [parse_schema(one, "schema").field("a").type for one in types] == [field.type for field in schema]
+    assert schema_text(pa.schema([("a", pa.uint8())])) == "a uint8"

@@ -32,6 +32,9 @@ RECORDS = 30_000
         ("concat(a, ',)'), array(0.1, 0.2) , 7", ["concat(a, ',)')", "array(0.1, 0.2)", "7"]),
         ('`a,b`, m["x,y"]', ["`a,b`", 'm["x,y"]']),
         ("a,", ["a", ""]),
+        (r"replace(x, '\'', ','), n", [r"replace(x, '\'', ',')", "n"]),
+        (r"'\\', n", [r"'\\'", "n"]),
+        (r"`a\`, n", [r"`a\`", "n"]),
     ],
 )
 def test_arguments_are_split_at_their_own_commas(text: str, parts: list[str]) -> None:
@@ -55,6 +58,9 @@ def test_arguments_are_split_at_their_own_commas(text: str, parts: list[str]) ->
         ("approx_percentile(a, array(0.5, nan))", "a percentage must be a number, not 'nan'"),
         ("approx_percentile(a, 0.5, -1)", "the accuracy must be a whole number, 1 or more, not '-1'"),
         ("median(a)", "is not an aggregate.*approx_percentile"),
+        ("sum(a) / sum(b)", r"is not an aggregate. Write function\(expression\)"),
+        ("count(*) FILTER (WHERE a > 1)", r"is not an aggregate. Write function\(expression\)"),
+        ("count(DISTINCT a)", r"of different values there are approx_count_distinct\(x\)"),
     ],
 )
 def test_a_wrong_call_is_told_with_the_right_one(text: str, told: str) -> None:

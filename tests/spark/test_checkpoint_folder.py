@@ -16,6 +16,7 @@ import skypane as sp
 from skypane.flow.step import StepState
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.punctuator import Punctuator
+from skypane.queries.aggregates import Aggregates
 from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.store.folders import MARKER
 from skypane.spark.store.manifest import Manifest, SparkState
@@ -104,6 +105,23 @@ def test_a_start_that_failed_leaves_the_folder_free(tmp_path: Path) -> None:
     with pytest.raises(sp.CheckpointError, match="belongs to a different query:\n  query: was 'one', now 'other'"):
         opened(tmp_path, OTHER)
     assert used(tmp_path, ONE) == again
+
+
+def test_aggregates_in_another_order_are_another_query(tmp_path: Path) -> None:
+    """Partials know them by their place."""
+    asked = {"low": "min(a)", "high": "max(a)"}
+    one, other = (
+        {"query": Aggregates.of({name: asked[name] for name in names}).describe()}
+        for names in (("low", "high"), ("high", "low"))
+    )
+    known = used(tmp_path, one)
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    (tmp_path / "spark" / "offsets" / "0").write_text("")
+    with pytest.raises(sp.CheckpointError, match=r"order of aggregates: was \['low', 'high'\], now \['high', 'low'\]"):
+        opened(tmp_path, other)
+    assert used(tmp_path, one) == known
+    reseal(tmp_path / "query.json", lambda body: body["query"]["query"].pop("order"))  # as it was stored before
+    assert used(tmp_path, other) == known
 
 
 def test_it_remembers_where_its_sinks_write(tmp_path: Path) -> None:

@@ -108,6 +108,9 @@ def test_a_changed_query_is_refused_with_the_difference(windowed: Windowed, chec
             query.start(checkpoint=checkpoint, available_now=True, sink=CollectSink())
         assert "give the changed query a new checkpoint folder" in str(refused.value)
         kept.append(refused)  # A traceback in hand must not keep the folder locked.
+        with pytest.raises(sp.CheckpointError, match="belongs to a different query"):
+            query.explain(checkpoint=checkpoint)
+    assert f"checkpoint    {checkpoint}" in windowed.skyline(minimize="a").explain(checkpoint=checkpoint)
     outputs = Outputs()
     run_to_end(windowed.skyline(minimize="a"), outputs, checkpoint=checkpoint)
     assert outputs.results.rows()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
@@ -67,3 +68,34 @@ def test_the_history_in_parquet_is_that_of_the_accepted_records(spark: SparkSess
         spark.conf.set("spark.sql.session.timeZone", str(zone))
     with pytest.raises(sp.SchemaError, match="'valid_from' is not a column"):
         sp.as_of(accepted, instant)
+    with pytest.raises(sp.SchemaError, match="'valid_to' has type string; it must be a timestamp"):
+        sp.as_of(history.withColumn("valid_to", F.lit("later")), instant)
+
+
+def test_a_revision_that_records_have_is_theirs(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where late records go; sinks took the column for the number of an answer that comes again."""
+    write_batches(tmp_path / "in", random_batches(seed=13, batches=4))
+    records = read_batches(spark, tmp_path / "in", SCHEMA).withColumn("revision", F.col("n").cast("string"))
+    live = sp.stream(records, time="ts", key="city").live("2 seconds").skyline(minimize="a", maximize="b")
+    shown, late = sp.MemorySink("live_revisions"), sp.ParquetSink(tmp_path / "late")
+    query = live.lateness(sp.FixedDelay("0 seconds")).start(sink=shown, late=late, available_now=True)
+    query.await_termination()
+    assert shown.table().num_rows == query.metrics().windows > 0
+    assert spark.read.parquet(str(tmp_path / "late")).count() == query.metrics().ledger.late > 0
+
+
+def test_held_records_survive_a_restart_with_columns_in_another_order(spark: SparkSession, tmp_path: Path) -> None:
+    times = [[1.0, 1.5, 90_000.2], [90_000.4, 90_000.5, 90_000.6, 90_000.7, 90_000.8]]
+    rest = {"city": "ulm", "zone": 1, "a": 1.0, "b": 1}
+    for index, seconds in enumerate(times):
+        rows = [{"n": 10 * index + i, "ts": int(second * 1e6), **rest} for i, second in enumerate(seconds)]
+        write_batches(tmp_path / "in", [pa.Table.from_pylist(rows, SCHEMA)], first=index)
+        records = read_batches(spark, tmp_path / "in", SCHEMA)
+        query = sp.stream(records.select(*records.columns[:: 1 - 2 * index]), time="ts").live("2 seconds")
+        running = query.skyline(minimize="a").start(
+            sink=sp.ParquetSink(tmp_path / "out"), checkpoint=tmp_path / "c", available_now=True, flush=index == 1
+        )
+        running.await_termination()
+        assert running.metrics().ledger.held == 1 - index
+    entered = spark.read.parquet(str(tmp_path / "out")).where("change = 1")
+    assert sorted(row.n for row in entered.collect()) == [0, 1, 2, 10, 11, 12, 13, 14]

@@ -198,7 +198,9 @@ def test_explain_and_metrics_say_what_happens(spark: SparkSession, tmp_path: Pat
     batches, outputs = random_batches(seed=9, batches=2), Outputs()
     write_batches(tmp_path / "in", batches)
     query = skyline_of(spark, tmp_path / "in").lateness(sp.KSlack("2 seconds", max_slack="1 minute"))
-    running = run_to_end(query.parallel(degree=3, inline_rows=7), outputs)
+    query = query.parallel(degree=3, inline_rows=7)
+    before = query.explain(available_now=True)
+    running = run_to_end(query, outputs)
     text = running.explain()
     for words in (
         "skyline: minimize=['a'], maximize=['b']",
@@ -211,6 +213,7 @@ def test_explain_and_metrics_say_what_happens(spark: SparkSession, tmp_path: Pat
         "temporary: this query cannot be restarted",
     ):
         assert words in text
+        assert words in before
     metrics = running.metrics()
     steps = metrics.recent
     assert [step.kind for step in steps] == ["batch", "batch", "flush"]
@@ -258,7 +261,7 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
     windowed = sp.stream(df, time="ts", key="city").window("1 second")
     plain = windowed.skyline(minimize="a")
     cases: list[tuple[type[Exception], str, Any]] = [
-        (sp.OptionError, "needs a streaming DataFrame", lambda: start(spark.range(1))),
+        (sp.OptionError, r"needs a streaming DataFrame.* or sp\.skyline_intervals\(df", lambda: start(spark.range(1))),
         (sp.SchemaError, "Time column 'when' is not a column", lambda: start(time="when")),
         (
             sp.SchemaError,
@@ -287,6 +290,16 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
             sp.OptionError,
             "An aggregate cannot be called 'city'",
             lambda: windowed.aggregate(city="count").start(sink=sink),
+        ),
+        (
+            sp.SchemaError,
+            "The key 'score' has a name that the result adds. Rename it",
+            lambda: (
+                sp.stream(df.withColumnRenamed("city", "score"), time="ts", key="score")
+                .window("1 s")
+                .top_k(2, score="a")
+                .start(sink=sink)
+            ),
         ),
         (sp.OptionError, "sink='out' is not a sink", lambda: start(sink="out")),
         (sp.OptionError, "late=3 is not a sink", lambda: start(late=3)),

@@ -108,7 +108,7 @@ def test_trees_are_simulated_with_the_costs_of_the_querys_own_steps(query: Conti
     assert trees[-1] == "KF(3)"
     assert {"WS", "KF(4)", "PF(4,4) L2", "WF(PF(1,2) L2, 2)"} <= set(trees)
     assert all(each.measured_ms > 0 for each in found.explored)
-    for words in ("simulating KF(4) ...", "on 4 virtual cores", "simulated", "Rank correlation of predicted and simul"):
+    for words in ("simulating KF(4) ...", "on 4 virtual cores", "simulated", "Without Spark's jobs "):
         assert words in told.getvalue()
     assert found.draw(tmp_path / "simulated.png").stat().st_size > 5_000
 

@@ -28,7 +28,7 @@ REVISED = pa.schema(
 
 def opened(path: Path, query: str = "one", step: int = 0, schema: pa.Schema = PLAIN, **more: Any) -> sp.ParquetSink:
     sink = sp.ParquetSink(path)
-    sink.open(NO_SPARK, schema, Continuation(query, step, **more))
+    sink.open(NO_SPARK, schema, Continuation(query, step, revised=schema is REVISED, **more))
     return sink
 
 
@@ -195,13 +195,25 @@ REVISING = {
 }
 
 
+@pytest.mark.parametrize("kind", [pa.int32(), pa.string()])
+def test_a_revision_that_records_have_is_theirs(tmp_path: Path, kind: pa.DataType) -> None:
+    schema = pa.schema([("n", pa.int64()), ("revision", kind)])
+    rows = pa.table({"n": [1, 2], "revision": pa.array([3, 4]).cast(kind)}, schema)
+    sink = opened(tmp_path, schema=schema)
+    for step in (1, 2):
+        publish_tables(sink, step, rows)
+    sink.close()
+    assert numbers(tmp_path) == [1, 1, 2, 2]
+    opened(tmp_path, step=2, schema=schema).close()
+
+
 def publish_all(folder: Path) -> None:
     """Publish step after step, in a new process after a crash."""
     committed = 0
     while committed < len(REVISING):
         sink = sp.ParquetSink(folder)
         try:
-            sink.open(NO_SPARK, REVISED, Continuation("one", committed))
+            sink.open(NO_SPARK, REVISED, Continuation("one", committed, revised=True))
             for step in range(committed + 1, len(REVISING) + 1):
                 publish_tables(sink, step, *REVISING[step])
                 committed = step

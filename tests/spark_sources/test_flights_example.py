@@ -137,3 +137,16 @@ def test_the_functions_of_the_example_answer_for_each_window(
         else:
             own = landed[landed["carrier"] == row["carrier"]]["arr_delay_min"]
             assert (row["flights"], row["median_min"]) == (len(own), own.median())
+
+
+def test_a_file_that_is_there_is_read_as_it_is_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "flights.parquet"
+    prepare_once = example("prepare", monkeypatch).prepare_once
+    prepare_once(path, 1)
+    before = path.read_bytes()
+    assert not capsys.readouterr().out
+    prepare_once(path, 2)
+    assert path.read_bytes() == before
+    assert "is there and is read as it is" in capsys.readouterr().out

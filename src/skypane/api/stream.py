@@ -40,10 +40,11 @@ from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.spark.executors.choice import explain_executors, slots_of
 from skypane.spark.explain import explain
-from skypane.spark.launch import check_query, launch
+from skypane.spark.launch import check_start, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.schemas import checked_schema
+from skypane.spark.sinks.custom import DiscardSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -310,11 +311,15 @@ class ContinuousQuery:
         run = RunOptions(*sinks, *ends, emit, expiries, name, accept_changed_code)
         return launch(self.source.df, *self.plan(run, slots_of(self.source.df.sparkSession)))
 
+    def explain(self, **options: Any) -> str:
+        """What :meth:`start` would do with these options, in words; nothing is started."""
+        return self.check(RunOptions(**{"sink": DiscardSink(), **options}))
+
     def check(self, run: RunOptions) -> str:
-        """What :meth:`start` would do, in words, or raise what it would raise about the records; nothing is started."""
+        """What :meth:`start` would do, or what it would raise about records and checkpoint; nothing starts."""
         spark = self.source.df.sparkSession
         definition, options = self.plan(run, slots_of(spark))
-        return explain(check_query(self.source.df, definition, options).definition, options, explain_executors(spark))
+        return explain(check_start(self.source.df, definition, options), options, explain_executors(spark))
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""

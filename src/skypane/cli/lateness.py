@@ -51,7 +51,7 @@ _TIMES: Mapping[str, Callable[[Outcome], str]] = {
 def lateness(
     file: Annotated[Path | None, typer.Argument(help="A Parquet or CSV file; leave it out with --generate.")] = None,
     *,
-    generate: Annotated[bool, typer.Option("--generate", help="Use a generated stream.")] = False,
+    generate: Annotated[bool, typer.Option("--generate", metavar="", help="Use a generated stream.")] = False,
     window: Annotated[str, typer.Option(help="The length of the windows.")] = "1 second",
     slide: Annotated[str, typer.Option(help="How often a window starts.")] = "200 ms",
     minimize: Annotated[

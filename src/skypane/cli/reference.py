@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skypane.api.options import SECTIONS, Option, options_of
 from skypane.cli.init import toml
+from skypane.cli.run_flags import switched_off
 
 
 def as_markdown() -> str:
@@ -22,6 +23,8 @@ def _table(section: str) -> str:
 
 
 def _row(option: Option) -> str:
-    command = f"`{option.command}`" if option.command else f"`--{option.section} FORMAT:PATH`"
+    command = f"`{option.command or f'--{option.section} FORMAT:PATH'}`"
+    if option.kind.switch:
+        command += f", `{switched_off(option)}`"
     default = "needed" if option.needed else "" if option.default is None else f"`{toml(option.default)}`"
     return f"| `{option.name}` | {command} | {default} | {option.allowed} | {option.help} |".replace("  |", " |")

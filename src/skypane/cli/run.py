@@ -33,7 +33,9 @@ _STAGE_COLUMN = 14
 def run(
     config: Annotated[Path | None, typer.Argument(help="A TOML file; options below replace its settings.")] = None,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Check and explain the query; run nothing.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", metavar="", help="Check and explain the query; run nothing.")
+    ] = False,
     stop_after: Annotated[float | None, typer.Option(help="Stop after so many seconds.", min=0)] = None,
     log: Annotated[Path, typer.Option(help="Where Spark's own log goes.")] = Path("logs/spark.log"),
     given: Spec,

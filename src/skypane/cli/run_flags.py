@@ -20,7 +20,7 @@ MAIN_SETTING = {"kslack": "max_slack", "fixed_delay": "delay", "drop_ratio": "ta
 def with_run_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command one option for each that is declared; they arrive as ``given``, by section and name."""
     declared = [option for option in OPTIONS if option.command]
-    extra = [*map(_parameter, declared), *(_switched_off(option) for option in declared if option.kind.switch)]
+    extra = [*map(_parameter, declared), *(_off_parameter(option) for option in declared if option.kind.switch)]
     return with_parameters(command, extra, "given", given_settings)
 
 
@@ -41,21 +41,21 @@ def _parameter(option: Option) -> Parameter:
         flag,
         help=escape(_help(option)),
         show_default=False if option.default is None else str(option.default).lower(),
-        metavar=None if kind.switch else option.value or kind.metavar,
+        metavar="" if kind.switch else option.value or kind.metavar,
         rich_help_panel=f"[{option.section}]: {SECTIONS[option.section]}".replace("[", r"\["),
     )
     return keyword(_identifier(option), Annotated[typed, declared])
 
 
-def _switched_off(option: Option) -> Parameter:
+def _off_parameter(option: Option) -> Parameter:
     """``--no-...`` of a switch; not in a column of its own, for which a narrow terminal has no place."""
-    return keyword(_off(option), Annotated[bool | None, typer.Option(_no(option), hidden=True)])
+    return keyword(_off(option), Annotated[bool | None, typer.Option(switched_off(option), hidden=True)])
 
 
 def _help(option: Option) -> str:
     needed = " Needed." if option.needed else ""
     again = " Repeat it for several." if option.kind.repeated else ""
-    off = f" Off: {_no(option)}." if option.kind.switch else ""
+    off = f" Off: {switched_off(option)}." if option.kind.switch else ""
     return f"{option.meaning}{needed}{again}{off}"
 
 
@@ -67,7 +67,8 @@ def _off(option: Option) -> str:
     return f"{_identifier(option)}_off"
 
 
-def _no(option: Option) -> str:
+def switched_off(option: Option) -> str:
+    """How a switch is turned off."""
     return f"--no-{str(option.command).removeprefix('--')}"
 
 

@@ -16,6 +16,7 @@ from skypane.api.run_options import RunOptions
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
 from skypane.queries.base import find_column
+from skypane.queries.fold import Fold
 from skypane.queries.functions.loading import load
 from skypane.spark.shipping import ship_by_value
 from skypane.spark.store.folders import local_path
@@ -116,7 +117,7 @@ def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:
         "top_k": lambda: windowed.top_k(asked["k"], score=asked["score"]),
         "aggregate": lambda: windowed.aggregate(**asked["aggregate"]),
         "apply": lambda: windowed.apply(load_function(asked["function"]), asked["schema"]),
-        "fold": lambda: windowed.fold(load_function(asked["function"])),
+        "fold": lambda: windowed.fold(Fold.of(load_function(asked["function"]), named=asked["function"])),
     }
     return makers[kind]()
 

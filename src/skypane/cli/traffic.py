@@ -55,7 +55,7 @@ def generate(
 def inspect(
     file: Annotated[Path | None, typer.Argument(help="A Parquet or CSV file; leave it out with --generate.")] = None,
     *,
-    generate: Annotated[bool, typer.Option("--generate", help="Inspect a generated stream.")] = False,
+    generate: Annotated[bool, typer.Option("--generate", metavar="", help="Inspect a generated stream.")] = False,
     ts: Annotated[str, typer.Option(help="The column with the event time.")] = "ts",
     arrival: Annotated[str, typer.Option(help="The column with the arrival time, if there is one.")] = "arrival",
     plots: Annotated[Path | None, typer.Option(help="Draw arrivals and delays as PNG files into this folder.")] = None,

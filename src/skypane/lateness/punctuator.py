@@ -36,11 +36,15 @@ class Punctuator:
         """After one more step."""
         return before.advance(self.policy, self.sources, seen)
 
-    def end(self, panes: Panes, before: Progress, ending: Ending, now_us: int) -> Progress:
+    def end(self, panes: Panes, before: Progress, ending: Ending, now_us: int, held_us: int | None = None) -> Progress:
         """Close what is open, because nothing more comes for now: all windows at the end of the stream, else those
-        that have ended by the clock, less the slack; of a pause, by the time that has passed since the last record."""
+        that have ended by the clock, less the slack; of a pause, by the time that has passed since the last record.
+
+        Windows of records that stay held, the oldest of ``held_us``, stay open: they may be accepted yet."""
         if ending == "all":
             return before.finish(panes)
         reached = now_us if ending == "auto" else before.stream_us(now_us)
         slack = slack_of(self.policy, before.policy_state)
-        return before if reached is None else before.close(panes, reached - slack)
+        if reached is None:
+            return before
+        return before.close(panes, reached - slack if held_us is None else min(reached - slack, held_us))

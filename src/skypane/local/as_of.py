@@ -22,7 +22,7 @@ _FARTHEST: Final = 2**63 - 1
 
 def parse_instant(instant: datetime | str) -> datetime:
     """A time as people write it."""
-    if isinstance(instant, datetime):
+    if isinstance(instant, datetime) and isinstance(instant.year, int):  # NaT is a datetime, too, of no year
         return instant
     try:
         return datetime.fromisoformat(_FRACTION.sub(lambda found: found[0].ljust(7, "0"), instant))
@@ -53,11 +53,21 @@ def as_of_frame(df: Any, instant: datetime) -> Any:
     """Of a pandas or polars DataFrame or an Arrow table."""
     frame = frame_of(df)
     check_intervals(frame.columns)
-    kind = frame.schema[VALID_FROM]
-    if not isinstance(kind, nw.Datetime):
-        raise SchemaError(f"Column {VALID_FROM!r} has type {kind}; it must be a timestamp.")
+    kind = _timestamps(frame, VALID_FROM)
+    _timestamps(frame, VALID_TO)
     unit: Literal["ns", "us"] = "ns" if kind.time_unit == "ns" else "us"
     # As numbers: libraries do not compare times of other zones or units. Those too far for nanoseconds are nowhere.
-    then = max(-_FARTHEST, min(micros_of(instant, kind.time_zone) * (1_000 if unit == "ns" else 1), _FARTHEST))
+    then = micros_of(instant, kind.time_zone)
+    if unit == "ns":
+        then = then * 1_000 + int(getattr(instant, "nanosecond", 0))  # a pandas Timestamp has some
+    then = max(-_FARTHEST, min(then, _FARTHEST))
     since, until = (nw.col(name).dt.timestamp(unit) for name in (VALID_FROM, VALID_TO))
     return nw.to_native(frame.filter((since <= then) & (until > then)))
+
+
+def _timestamps(frame: nw.DataFrame[Any], name: str) -> nw.Datetime:
+    """The type of a column; raises :class:`SchemaError` if it is none of timestamps."""
+    kind = frame.schema[name]
+    if not isinstance(kind, nw.Datetime):
+        raise SchemaError(f"Column {name!r} has type {kind}; it must be a timestamp.")
+    return kind

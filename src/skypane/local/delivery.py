@@ -2,13 +2,14 @@
 
 Tasks that share the windows of some key groups finish one after the other. What each has answered is handed on as soon
 as the windows before it allow it: with ``disorder=0`` in the order of windows, else with bounded disorder. Corrections
-of earlier answers are handed on at once.
+of earlier answers are handed on at once. So are windows of records, and what is told live: no two tasks share a key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from skypane.scheduling.k_ordered import KOrdered
 from skypane.scheduling.partitioning import WindowShare
 from skypane.scheduling.ranges import GroupRange
 from skypane.tables.ranges import ranges
+from skypane.tables.take import take_rows
 from skypane.tables.times import times_us
 
 
@@ -30,7 +32,7 @@ class Delivery:
     """Where answers go while a step is running."""
 
     to: Callable[[pa.Table], object]
-    """Gets the rows of one window, of the keys of some key groups."""
+    """Gets the rows of one window, of the keys of some key groups; of windows of records, and live, of a task."""
     disorder: int = 0
     """How many places after a newer window of the same keys a window may come."""
 
@@ -41,10 +43,16 @@ class StepDelivery:
     def __init__(self, definition: Definition, delivery: Delivery, span: Span, rows: Sequence[pa.Table]) -> None:
         self._definition, self._delivery, self._span = definition, delivery, span
         self._rows = rows
+        self._at_once = definition.window.counted or definition.emit.instants
+        """Whether each key has windows of its own, or none."""
         self._open: dict[GroupRange, tuple[Int64Array, KOrdered[pa.Table | None]]] = {}
 
     def finished(self, share: WindowShare, answers: Sequence[pa.Table]) -> None:
         """A task has answered its windows."""
+        if self._at_once:
+            for table in answers:
+                self._delivery.to(table)
+            return
         windows, collector = self._open.setdefault(share.groups, self._begin(share.groups))
         found = dict(self._by_window(windows, answers))
         for place in np.flatnonzero(share.answers(windows)).tolist():
@@ -76,5 +84,9 @@ class StepDelivery:
         earlier = end_us < (ends_us[0] if len(ends_us) else np.iinfo(np.int64).max)
         if earlier.any():
             self._delivery.to(table.filter(pa.array(earlier)))
-        for number in np.unique(place[~earlier]).tolist():
-            yield number, table.filter(pa.array((place == number) & ~earlier))
+        order = np.flatnonzero(~earlier)
+        order = order[np.argsort(place[order], kind="stable")]
+        numbers, begins = np.unique(place[order], return_index=True)
+        ordered, borders = take_rows(table, order.astype(np.int64)), [*begins.tolist(), len(order)]
+        for number, (low, high) in zip(numbers.tolist(), pairwise(borders), strict=True):
+            yield number, ordered.slice(low, high - low)

@@ -78,7 +78,9 @@ def _records(frame: nw.DataFrame[Any], query: Query, keys: tuple[str, ...]) -> p
         if name not in frame.columns and not name.startswith(PREFIX):
             role = "Grouping column" if name in keys else "Attribute"
             raise SchemaError(f"{role} {name!r} is not a column. The columns are: {', '.join(frame.columns)}.")
-    names = [name for name in frame.columns if name in compared or query.needs_record_id()]
+    # Names that the query adds are looked at, too: it refuses them.
+    wanted = {*compared, *(name for name in frame.columns if name.lower() in query.added_columns())}
+    names = [name for name in frame.columns if name in wanted or query.needs_record_id()]
     try:
         table = frame.select(*names).to_arrow().select(names)
     except (pa.ArrowException, TypeError) as error:

@@ -1,4 +1,4 @@
-"""DDL: columns as Spark's SQL writes them, ``"price double, tags array<string>"``, as an Arrow schema.
+"""DDL: columns as Spark's SQL writes them, ``"price double, tags array<string>"``, as an Arrow schema, and back.
 
 Spark's own parser lives in its JVM; this one needs none, so that a mistake is told before Spark is started.
 """
@@ -35,6 +35,11 @@ _PLAIN: Final[Mapping[str, Callable[[], pa.DataType]]] = {
     "timestamp_ntz": lambda: pa.timestamp("us"),
 }
 
+_NAMES: Final[Mapping[pa.DataType, str]] = {make(): name for name, make in [*_PLAIN.items()][::-1]} | {
+    pa.int64(): "long",
+    pa.duration("us"): "interval day to second",
+}
+"""What types are called: the first of their names, but for ``long``, which the documentation says everywhere."""
 _DIGITS: Final = 38
 
 SchemaLike = Any
@@ -63,6 +68,24 @@ def parse_schema(text: str, what: str) -> pa.Schema:
         fields = parser.fields(until="")
     parser.take("")
     return pa.schema(fields)
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """Columns as a DDL text."""
+    return ", ".join(f"{field.name} {type_text(field.type)}" for field in schema)
+
+
+def type_text(kind: pa.DataType) -> str:
+    """A type as SQL calls it; one that SQL does not have, as Arrow does."""
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return f"array<{type_text(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"map<{type_text(kind.key_type)}, {type_text(kind.item_type)}>"
+    if pa.types.is_struct(kind):
+        return f"struct<{', '.join(f'{field.name}: {type_text(field.type)}' for field in kind)}>"
+    return _NAMES.get(kind, str(kind))
 
 
 class _Parser:

@@ -23,5 +23,9 @@ class FunctionError(SkypaneError, RuntimeError):
     """A function of the user's failed, or returned what it was not to: names the function, the key and the window."""
 
 
+class StorageError(SkypaneError, RuntimeError):
+    """There is no room for what a step writes."""
+
+
 class CheckpointError(SkypaneError, RuntimeError):
     """A checkpoint cannot be continued: changed query, damaged file, unknown version."""

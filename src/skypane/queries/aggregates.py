@@ -14,7 +14,7 @@ from skypane.model.columns import CHANGE, ID, PREFIX, REVISION, WINDOW
 from skypane.model.errors import OptionError
 from skypane.model.groups import Groups
 from skypane.queries.accumulators.base import Accumulator, InputRow, Inputs, Parts
-from skypane.queries.accumulators.functions import FUNCTIONS, Call, call
+from skypane.queries.accumulators.functions import FUNCTIONS, Call, call, closes_early
 from skypane.queries.base import Expression, Grouped, Query, Row
 
 _TAKEN = (WINDOW, REVISION, CHANGE)
@@ -34,7 +34,7 @@ class Output:
         """From ``n="count"`` or ``p="mean(price)"``."""
         match = _CALL.match(text) if isinstance(text, str) else None
         known = ", ".join(sorted(FUNCTIONS))
-        if match is None or match.group(1).lower() not in FUNCTIONS:
+        if match is None or match.group(1).lower() not in FUNCTIONS or closes_early(match.group(2) or ""):
             raise OptionError(f"{name}={text!r} is not an aggregate. Write function(expression), with one of: {known}.")
         function, argument = match.group(1).lower(), (match.group(2) or "").strip()
         if function == "count" and argument in {"", "*", "1"}:
@@ -90,8 +90,9 @@ class Aggregates(Query):
         return cls(outputs, time)
 
     def describe(self) -> Mapping[str, object]:
-        """The outputs in order."""
-        return {"type": self.kind, "outputs": {o.name: o.text for o in self.outputs}}
+        """The outputs, and their order, by which partials know them."""
+        order = [output.name for output in self.outputs]
+        return {"type": self.kind, "outputs": {o.name: o.text for o in self.outputs}, "order": order}
 
     def check(self, schema: pa.Schema) -> None:
         """Each function can work on the types its expressions have."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from skypane.model.ddl import schema_text
 from skypane.model.window import Window
 from skypane.queries.functions.calls import Call
 from skypane.queries.functions.fingerprint import fingerprint
@@ -44,7 +45,7 @@ class Apply(RecordsQuery):
 
     def explain(self) -> str:
         """Which function, on what, for what."""
-        return f"{self.call.name} gets the records of a window as {self.call.form}, returns {in_words(self.schema)}"
+        return f"{self.call.name} gets the records of a window as {self.call.form}, returns {schema_text(self.schema)}"
 
     def group_rows(self, own: pa.Table, key: tuple[Any, ...], window: Window) -> pa.Table:
         """Call the function."""
@@ -63,8 +64,3 @@ def promised(call: Call, returned: Any, schema: pa.Schema) -> pa.Table:
 def types_of(schema: pa.Schema) -> dict[str, str]:
     """Names and types, for descriptions."""
     return {field.name: str(field.type) for field in schema}
-
-
-def in_words(schema: pa.Schema) -> str:
-    """Names and types, for people."""
-    return ", ".join(f"{field.name} {field.type}" for field in schema)

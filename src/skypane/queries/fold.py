@@ -15,7 +15,7 @@ from skypane.model.errors import OptionError
 from skypane.queries.functions.calls import Call, name_of
 from skypane.queries.functions.fingerprint import fingerprint
 from skypane.queries.functions.returned import check_promised
-from skypane.queries.functions.state import State, StateType
+from skypane.queries.functions.state import NO_STATE, State, StateType
 
 PROMISES: Final = ("commutative", "idempotent", "invertible")
 _PARTS: Final = ("init", "update", "merge", "finish", "schema", "state", "combine", "inverse")
@@ -67,15 +67,20 @@ class Fold:
         check_promised(self.returns, "schema" if self.schema is not None else "init")
 
     @classmethod
-    def of(cls, thing: object, what: str = "function") -> Fold:
-        """A fold as it is, or a class (or an object) that has its parts: init, update, ... as methods or values."""
+    def of(cls, thing: object, what: str = "function", named: str | None = None) -> Fold:
+        """A fold as it is, or a class (or an object) that has its parts: init, update, ... as methods or values.
+
+        what, named: the option that errors name, and how it was given there.
+        """
         if isinstance(thing, cls):
             return thing
-        owner = thing() if isinstance(thing, type) else thing
+        owner = _made(thing, what) if isinstance(thing, type) else thing
         parts = {name: getattr(owner, name) for name in _PARTS if hasattr(owner, name)}
         for name in ("init", "update"):
             if name not in parts:
-                raise OptionError(f"{what}={thing!r} is no fold: it has no {name}. Give an sp.Fold, or such a class.")
+                raise OptionError(
+                    f"{what}={named or thing!r} is no fold: it has no {name}. Give an sp.Fold, or such a class."
+                )
         return cls(**parts)
 
     @cached_property
@@ -106,8 +111,10 @@ class Fold:
 
     def first(self) -> State:
         """A state of its own to begin with."""
-        if not callable(self.init):
+        if isinstance(self.init, Mapping):
             return copy.deepcopy(dict(self.init))
+        if not callable(self.init):
+            raise OptionError(NO_STATE.format(self.init))
         try:
             return copy.deepcopy(dict(self.init()))
         except Exception as error:
@@ -119,3 +126,14 @@ class Fold:
         """The fingerprints of the functions."""
         named = {name: call.function for name, call in self.calls.items()}
         return {name: fingerprint(function) for name, function in ({"init": self.init} | named).items()}
+
+
+def _made(kind: type, what: str) -> object:
+    """An object of a class with the parts of a fold."""
+    try:
+        return kind()
+    except Exception as error:
+        raise OptionError(
+            f"{what}={name_of(kind)}: the class is called without arguments, and that failed with "
+            f"{type(error).__name__}: {error}. Give an object of it instead."
+        ) from error

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.model.columns import PANE, PREFIX
+from skypane.model.ddl import schema_text
 from skypane.model.groups import BoolArray, Groups
 from skypane.model.window import Window
-from skypane.queries.apply import CODE, in_words, promised, types_of
+from skypane.queries.apply import CODE, promised, types_of
 from skypane.queries.base import Answered, Grouped, Query, Row
 from skypane.queries.fold import Fold
 from skypane.queries.frames import Frames, Placement, plain
@@ -68,7 +69,7 @@ class _Folded(FunctionQuery):
         """Which functions, on what, for what."""
         names = ", ".join(f"{role} {call.name}" for role, call in self.fold.calls.items())
         how = "folds its records" if self.keeps_records else "merges the states of its panes"
-        return f"{names}; a window {how}, returns {in_words(self.fold.returns)}"
+        return f"{names}; a window {how}, returns {schema_text(self.fold.returns)}"
 
     def updated(self, records: pa.Table) -> State:
         """The state of some records, as it would come back from a file."""

@@ -24,8 +24,10 @@ from skypane.tables.grouping import sort_by
 from skypane.tables.take import take_rows
 
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_FARTHEST = 2**61
-"""In units of the time column: sums with a life, and differences, fit in 64 bits."""
+_FARTHEST = 2**62
+"""In units of the time column, a life before it: differences fit in 64 bits, and ``NO_PANE`` is before every time.
+Of nanoseconds that is from 1824 to 2116."""
+_LONGEST = _FARTHEST // 2
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class SkylineIntervals(Selection):
                 f"within= has parts of a second that column {self.time!r} of type {kind} does not have. "
                 "Round it, or cast the column to microseconds."
             )
-        if self._life(kind) > _FARTHEST:
+        if self._life(kind) > _LONGEST:
             raise OptionError(f"within= is too long for times of type {kind}.")
         for name in schema.names:
             if name.lower() in self.added_columns():
@@ -75,7 +77,8 @@ class SkylineIntervals(Selection):
         column = rows.column(self.time)
         null = np.asarray(pc.is_null(column).to_numpy(), dtype=np.bool_)
         since = np.asarray(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
-        far = (since > _FARTHEST) | (since < -_FARTHEST)
+        farthest = _FARTHEST - self._life(column.type)
+        far = (since > farthest) | (since < -farthest)
         return (Invalid(null, "null time"), Invalid(far, "time out of range"), *self.preferences.invalid(rows))
 
     def warm_up(self) -> None:

@@ -9,6 +9,7 @@ will come. A sequence that comes k-ordered leaves as it comes.
 from __future__ import annotations
 
 from collections import deque
+from heapq import heappop, heappush
 from itertools import takewhile
 from typing import Generic, TypeVar
 
@@ -30,6 +31,8 @@ class KOrdered(Generic[T]):
         self._late: deque[tuple[int, int]] = deque()
         """Windows that were overtaken and have not left, with the place by which they must; both in order."""
         self._held: dict[int, T] = {}
+        self._newer: list[int] = []
+        """Held windows from the next one on, as a heap: a step that catches up may close many thousands."""
 
     @property
     def held(self) -> int:
@@ -41,6 +44,8 @@ class KOrdered(Generic[T]):
         if window in self._held or (window < self._next and all(window != late for late, _ in self._late)):
             raise ValueError(f"window {window} was delivered or is held already")
         self._held[window] = result
+        if window >= self._next:
+            heappush(self._newer, window)
         leaving: list[tuple[int, T]] = []
         while (ready := self._ready()) is not None:
             leaving.append((ready, self._held.pop(ready)))
@@ -52,8 +57,7 @@ class KOrdered(Generic[T]):
         overtaken = next((late for late, _ in self._late if late in self._held and self._may_go_late(late)), None)
         if overtaken is not None:
             return overtaken
-        newer = min((window for window in self._held if window >= self._next), default=None)
-        return newer if newer is not None and self._may_overtake(newer) else None
+        return self._newer[0] if self._newer and self._may_overtake(self._newer[0]) else None
 
     def _may_go_late(self, window: int) -> bool:
         """Whether those overtaken before it still fit if it takes this place."""
@@ -71,6 +75,7 @@ class KOrdered(Generic[T]):
         if window < self._next:
             self._late = deque(entry for entry in self._late if entry[0] != window)
         else:
+            heappop(self._newer)
             self._late.extend((older, self._place + self._k) for older in range(self._next, window))
             self._next = window + 1
         self._place += 1

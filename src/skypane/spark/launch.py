@@ -53,7 +53,7 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
     if not df.isStreaming:
         raise OptionError(
             "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
-            "sp.skyline(df, ...), sp.top_delta(df, ...) or sp.top_k(df, ...)."
+            "sp.skyline(df, ...), sp.top_delta(df, ...), sp.top_k(df, ...) or sp.skyline_intervals(df, ...)."
         )
     check_ships(definition)
     records = arrow_schema(df)
@@ -68,6 +68,15 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
     seen_by_workers = arrow_schema(prepared)
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
     return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
+
+
+def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> Definition:
+    """The same, and whether the checkpoint is of this query: what a start would refuse."""
+    checked = check_query(df, definition, options)
+    if options.checkpoint is not None:
+        checkpoint = Checkpoint(local_path(options.checkpoint, "checkpoint"))
+        checkpoint.compare(_fingerprint(checked.definition, checked.records), options.accept_changed_code)
+    return checked.definition
 
 
 def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:
@@ -172,7 +181,7 @@ def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema,
     of_records = {*results.names} - {*query.added_columns()} if query.selective else {*definition.keys}
     results = with_own_types(results, prepared, of_records)
     return Outputs(
-        Output("results", options.sink, results),
+        Output("results", options.sink, results, revised=definition.allowed_lateness_us > 0),
         Output("late", options.late, _late_schema(definition, records)) if options.late else None,
         Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
         Output("failed", options.failed, _failed_schema(definition, results)) if options.failed else None,
@@ -187,7 +196,8 @@ def _open_sinks(spark: SparkSession, outputs: Outputs, checkpoint: Checkpoint, c
         if place is not None:
             places[name] = str(place)
         returns = place is not None and checkpoint.places.get(name) == str(place)
-        output.sink.open(spark, output.schema, replace(continuation, output=name, returns=returns))
+        whose = replace(continuation, output=name, revised=output.revised, returns=returns)
+        output.sink.open(spark, output.schema, whose)
         checkpoint.when_closed(output.sink.close)
     checkpoint.claim(places)
 
@@ -216,6 +226,8 @@ def _check_added_names(definition: Definition, names: Sequence[str], options: La
             raise SchemaError(f"The records have a column {taken[name]!r}, which {where} records get. Rename it first.")
     added = {name.lower() for name in definition.query.added_columns()}
     for key in definition.keys:
+        if key.lower() in added and definition.query.selective:
+            raise SchemaError(f"The key {key!r} has a name that the result adds. Rename it first.")
         if key.lower() in added and not definition.query.runs_functions:  # what functions return, they check themselves
             raise OptionError(f"An aggregate cannot be called {key!r}: the key has that name. Choose another.")
         if options.failed and key.lower() in FAILED.names:

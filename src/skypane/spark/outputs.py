@@ -20,6 +20,8 @@ class Output:
     name: str
     sink: Sink
     schema: pa.Schema
+    revised: bool = False
+    """Whether late records correct answers, which then have a ``revision``."""
 
     @property
     def option(self) -> str:

@@ -38,7 +38,7 @@ from skypane.spark.store.files import map_table
 from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.past import tidy_past
 from skypane.spark.store.writers import ArrowWriter, Written
-from skypane.tables.rows import present, together
+from skypane.tables.rows import conform, present, together
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,11 @@ class SparkStages:
     """The batch, if there is one."""
 
     def held(self, kept: Kept[StoredPart]) -> pa.Table | None:
-        """Read the held records, as this session would show them."""
+        """Read the held records, with columns in the order and with the zone of this session."""
         table = together(load_state(self.state_folder, part.file) for part in kept.held)
         if table is None or self.df is None:
             return table
-        now = {field.name: field for field in arrow_schema(self.df)}
-        wanted = pa.schema([now.get(field.name, field) for field in table.schema])
-        return table if table.schema.equals(wanted) else table.cast(wanted)
+        return conform(table, arrow_schema(self.df))
 
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None

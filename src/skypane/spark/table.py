@@ -28,7 +28,10 @@ def answer_once(df: DataFrame, query: Query, by: Sequence[str], invalid: str) ->
     compiled where they are needed, in the workers: a small table never needs those that take long.
     """
     if df.isStreaming:
-        raise OptionError("This function answers for one table, once; for a stream use sp.stream(df, ...).window(...).")
+        raise OptionError(
+            "This function answers for one table, once; for a stream use sp.stream(df, ...) with .window(...), or with "
+            ".live(...) for the answer at every instant."
+        )
     keys = tuple(by)
     records = arrow_schema(df)
     check_reserved(records.names)

@@ -53,12 +53,16 @@ def present(tables: Iterable[pa.Table | None]) -> tuple[pa.Table, ...]:
 
 
 def together(tables: Iterable[pa.Table | None]) -> pa.Table | None:
-    """One table of all that are there, with the columns that all of them have; ``None`` if none is."""
+    """One table of all that are there, with the columns that all of them have; ``None`` if none is.
+
+    Columns are like those of the last one: others may be of sessions that showed times in another zone.
+    """
     found = present(tables)
     if len(found) < 2:
         return found[0] if found else None
     names = [name for name in found[-1].column_names if all(name in table.column_names for table in found)]
-    return pa.concat_tables([table.select(names) for table in found])
+    wanted = found[-1].select(names).schema
+    return pa.concat_tables([conform(table.select(names), wanted) for table in found])
 
 
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from skypane.model.errors import OptionError
 from skypane.model.window import Window
 from skypane.queries.base import Row
 from skypane.queries.fold import Fold
@@ -127,6 +128,8 @@ def check_fold(
     row: makes records of the samples' schema, instead of taking the samples themselves.
     """
     fold = Fold.of(fold)
+    if not isinstance(samples, pa.Table) or not (samples.num_rows or row):
+        raise OptionError("samples must be an Arrow table with records: stretches of them are what the fold gets.")
     schema = samples.schema
     record = st.sampled_from(samples.to_pylist()) if row is None else row
     stretch = st.lists(record, min_size=1, max_size=6).map(lambda rows: pa.Table.from_pylist(rows, schema))

@@ -95,7 +95,7 @@ class Bench:
     def opened(self, place: Path, step: int = 0, query: str = "one", schema: pa.Schema = PLAIN) -> Iterator[Sink]:
         """The sink at a place, as a query that has committed so many steps opens and closes it."""
         sink = self.make_sink(place)
-        sink.open(self.spark, schema, Continuation(query, step, (KEY,)))
+        sink.open(self.spark, schema, Continuation(query, step, (KEY,), revised=schema is REVISED))
         try:
             yield sink
         finally:

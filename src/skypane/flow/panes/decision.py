@@ -83,7 +83,8 @@ def decide_ending(
     if verdict.accepted.any():
         shown = Seen(verdict.t_max_us, Observation(0), verdict.recent_us, settled.report.partitions, now_us)
         before = before.move(punctuator.sources, shown)
-    return settled.decision(punctuator.end(definition.window, before, ending, now_us), settled.report)
+    held_us = min(doubted.times_us[verdict.kept].tolist(), default=None)
+    return settled.decision(punctuator.end(definition.window, before, ending, now_us, held_us), settled.report)
 
 
 @dataclass(frozen=True)

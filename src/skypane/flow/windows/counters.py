@@ -211,7 +211,7 @@ def _over(line: _InOrder, lives: _Lives, last_us: Int64Array, ttl_us: int | None
     code_of[lives.counter] = line.code[lives.begin]
     # Counters of later lives have larger numbers.
     np.maximum.at(newest, code_of, np.arange(len(last_us)))
-    over: BoolArray = (last_us + ttl_us < sealed_until_us) | (newest[code_of] != np.arange(len(last_us)))
+    over: BoolArray = (last_us < sealed_until_us - ttl_us) | (newest[code_of] != np.arange(len(last_us)))
     return over
 
 

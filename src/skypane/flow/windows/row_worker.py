@@ -172,7 +172,7 @@ class RowWorker:
     def _report(
         self, counters: Counters, answers: list[_Answers], kept: pa.Table | None
     ) -> WindowReport[pa.Table, pa.Table]:
-        tables = [self._result(counters, one) for answer in answers for one in answer.fired]
+        tables = self._results(counters, [one for answer in answers for one in answer.fired])
         failed = [self._failed(counters, answer.failed) for answer in answers if answer.failed is not None]
         panes, count = None, 0
         if kept is not None:
@@ -190,6 +190,14 @@ class RowWorker:
             failed=tuple(failed),
             failures=sum(table.num_rows for table in failed),
         )
+
+    def _results(self, counters: Counters, fired: list[Fired]) -> list[pa.Table]:
+        """What is sent; all windows of a life before those of the key's next one, whose counter has a larger number."""
+        tables = [self._result(counters, one) for one in fired]
+        if not tables or not counters.over.any():
+            return tables
+        counter = np.concatenate([one.answer.table.column(COUNTER).to_numpy() for one in fired])
+        return [take_rows(pa.concat_tables(tables), np.argsort(counter, kind="stable"))]
 
     def _result(self, counters: Counters, fired: Fired) -> pa.Table:
         """Keys, window, then the rest, without internal columns."""

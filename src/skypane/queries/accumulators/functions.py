@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from skypane.model.errors import OptionError
@@ -48,6 +48,8 @@ def call(function: str, argument: str, asked: str) -> Call:
     known = FUNCTIONS[function]
     if not argument:
         raise OptionError(f"{asked} does not say of what: write {known.usage}.")
+    if argument.lower().startswith("distinct "):
+        raise OptionError(f"{asked}: of different values there are approx_count_distinct(x) and collect_set(x, limit).")
     if known.expressions == 1 and known.constants == (0, 0):
         return Call((argument,), known.make(function, ()))
     arguments = split_arguments(argument)
@@ -63,19 +65,33 @@ def call(function: str, argument: str, asked: str) -> Call:
 
 def split_arguments(text: str) -> list[str]:
     """The arguments of a call, at the commas that are in no parentheses and no quotes."""
-    parts, depth, quote = [""], 0, ""
+    parts = [""]
+    for sign, depth in _depths(text):
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
+
+
+def closes_early(text: str) -> bool:
+    """Whether a call ends before its arguments do, as in ``sum(a) / sum(b)``: what is left is no one call."""
+    return any(depth < 0 for _, depth in _depths(text))
+
+
+def _depths(text: str) -> Iterator[tuple[str, int]]:
+    """Each sign, and how deep in parentheses and quotes it is."""
+    depth, quote, escaped = 0, "", False
     for sign in text:
+        inside = 1 if quote else 0
         if quote:
-            quote = "" if sign == quote else quote
+            quote = "" if sign == quote and not escaped else quote
+            escaped = sign == "\\" and not escaped and quote != "`"
         elif sign in "'\"`":
             quote = sign
         elif sign in "()[]":
             depth += 1 if sign in "([" else -1
-        elif sign == "," and not depth:
-            parts.append("")
-            continue
-        parts[-1] += sign
-    return [part.strip() for part in parts]
+        yield sign, depth + inside
 
 
 def _by_time(function: str, constants: Sequence[str]) -> Accumulator:

@@ -1,8 +1,8 @@
 """Fingerprint: a function as short text that changes when its code does.
 
 What counts: module and name, the source (comments and layout do not), defaults, what it captures, and the functions and
-plain constants of its own module that it names, those they name included. A lambda, or a function without a source, is
-known by its bytecode. Libraries that it imports are not looked into.
+plain constants of its own module that it names, those they name included; of a class what its methods name, and what it
+derives from. A lambda, or a function without a source, is known by its bytecode. Libraries are not looked into.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import inspect
 import re
 import sysconfig
 import textwrap
+from collections.abc import Iterator
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import partial
@@ -28,6 +29,10 @@ _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _VALUES = (*_PLAIN, Decimal, date, time, timedelta, range, re.Pattern, np.generic)
 """What is known by how it is written."""
 _CONTAINERS = (list, tuple, set, frozenset, dict)
+_BEHIND = ("__func__", "__wrapped__", "fget", "fset", "fdel", "func")
+"""Where class methods, properties and cached ones have the function that was written."""
+_TYPED_IN = "__main__"
+"""Classes of this module may have no source."""
 _STANDARD = sysconfig.get_paths()["stdlib"]
 
 
@@ -85,12 +90,40 @@ def _describe_object(value: Any, lines: list[str], seen: dict[int, Any]) -> None
     elif isinstance(value, pa.Schema | pa.DataType):
         lines.append(str(value))
     elif isinstance(value, type):
-        lines.append(f"{value.__module__}:{value.__qualname__}")
-        lines.append("" if _is_standard(value) else _source(value) or "")
+        _describe_class(value, lines, seen)
     else:
         _describe(type(value), lines, seen)
         if _is_users(type(value)):
             _describe(_fields(value), lines, seen)
+
+
+def _describe_class(kind: type, lines: list[str], seen: dict[int, Any]) -> None:
+    """Its name; of a class of the user's also its source, what it derives from, and what its methods name."""
+    lines.append(f"{kind.__module__}:{kind.__qualname__}")
+    source = _source(kind) if _is_users(kind) else ""
+    lines.append(source or "")
+    if source == "":
+        return
+    for base in kind.__bases__:
+        _describe(base, lines, seen)
+    for name, function in _methods(kind):
+        lines.append(name)
+        if source is None:
+            _describe(function, lines, seen)
+        else:
+            _describe_reach(function, lines, seen)
+
+
+def _methods(kind: type) -> Iterator[tuple[str, FunctionType]]:
+    """The functions that are written in a class, those behind properties and the like included.
+
+    Not those that a decorator made, such as that of dataclasses: the next Python may make them otherwise.
+    """
+    file = _file(kind)
+    for name, part in sorted(vars(kind).items()):
+        for function in (part, *(getattr(part, attribute, None) for attribute in _BEHIND)):
+            if isinstance(function, FunctionType) and file == _file(function.__code__):
+                yield name, function
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -100,22 +133,29 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _is_standard(kind: type) -> bool:
-    """Whether a class comes with Python."""
-    try:
-        found = str(inspect.getsourcefile(kind))
-    except TypeError:  # written in C
-        return True
-    return found.startswith(_STANDARD) and "site-packages" not in found
+    """Whether a class comes with Python, or is written in C; one that was typed in has no file either."""
+    file = _file(kind)
+    if file is None:
+        return kind.__module__ != _TYPED_IN
+    return file.startswith(_STANDARD) and "site-packages" not in file
 
 
 def _is_users(kind: type) -> bool:
     """Whether objects of the class are looked into: not those of libraries, which may hold anything."""
     return (
         not _is_standard(kind)
-        and _source(kind) is not None
+        and (_source(kind) is not None or kind.__module__ == _TYPED_IN)
         and not hasattr(kind, "__array_interface__")
-        and "site-packages" not in str(inspect.getsourcefile(kind))
+        and "site-packages" not in str(_file(kind))
     )
+
+
+def _file(thing: Any) -> str | None:
+    """Where it is written."""
+    try:
+        return inspect.getsourcefile(thing)
+    except (TypeError, OSError):
+        return None
 
 
 def _describe_function(function: FunctionType, lines: list[str], seen: dict[int, Any]) -> None:
@@ -126,6 +166,12 @@ def _describe_function(function: FunctionType, lines: list[str], seen: dict[int,
         _describe_code(code, lines)
     else:
         lines.append(source)
+    _describe_reach(function, lines, seen)
+
+
+def _describe_reach(function: FunctionType, lines: list[str], seen: dict[int, Any]) -> None:
+    """What a function needs beside its own code: defaults, what it captured, what it names."""
+    code = function.__code__
     for part in (function.__defaults__, function.__kwdefaults__):
         _describe(part, lines, seen)
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):

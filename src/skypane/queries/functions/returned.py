@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.model.columns import CHANGE, PREFIX, REVISION, WINDOW
+from skypane.model.ddl import type_text
 from skypane.model.errors import OptionError
 from skypane.queries.functions.values import as_array, cast
 
 _COLUMNS = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
+_KINDS = tuple("iufbM")
+"""Of arrays that Arrow has a type for."""
 _MISSING = ("NAType", "NaTType")
 """What pandas has for a value that is none."""
 _TAKEN = (WINDOW, REVISION, CHANGE)
@@ -76,7 +79,7 @@ def _is_column(value: Any) -> bool:
 def _check_names(names: Sequence[Any], schema: pa.Schema) -> None:
     for field in schema:
         if field.name not in names:
-            raise ReturnedWrongError(f"returned no column {field.name!r}, which is to be {field.type}")
+            raise ReturnedWrongError(f"returned no column {field.name!r}, which is to be {type_text(field.type)}")
     for name in names:
         if name not in schema.names:
             raise ReturnedWrongError(f"returned a column {name!r}; the schema has {', '.join(schema.names)} only")
@@ -88,8 +91,8 @@ def _array(values: Any, field: pa.Field) -> pa.Array | pa.ChunkedArray:
     if hasattr(values, "to_arrow"):  # polars
         values = values.to_arrow()
     try:
-        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufbM":
-            values = pa.array(values)
+        if getattr(values, "ndim", 0) == 1 and getattr(values.dtype, "kind", "") in _KINDS:  # of NumPy or pandas
+            values = pa.array(values, from_pandas=not isinstance(values, np.ndarray))
         if isinstance(values, pa.Array | pa.ChunkedArray):
             return _cast(values, field)
         return as_array(values, field.type, from_pandas=hasattr(values, "to_numpy"))
@@ -103,13 +106,14 @@ def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.
     try:
         return cast(values, field.type)
     except (pa.ArrowException, ValueError) as error:
+        found, wanted = type_text(values.type), type_text(field.type)
         raise ReturnedWrongError(
-            f"returned column {field.name!r} as {values.type}; it is to be {field.type} ({_line(error)})"
+            f"returned column {field.name!r} as {found}; it is to be {wanted} ({_line(error)})"
         ) from error
 
 
 def _wrong(field: pa.Field, error: Exception) -> ReturnedWrongError:
-    return ReturnedWrongError(f"returned a column {field.name!r} that is not {field.type} ({_line(error)})")
+    return ReturnedWrongError(f"returned a column {field.name!r} that is not {type_text(field.type)} ({_line(error)})")
 
 
 def _line(error: BaseException) -> str:

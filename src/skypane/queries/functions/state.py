@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skypane.model.ddl import type_text
 from skypane.model.errors import OptionError
 from skypane.queries.functions.returned import ReturnedWrongError
 from skypane.queries.functions.values import as_array, shows_type
 
 State = dict[str, Any]
+NO_STATE = "init={!r} must be a dict, or a function that returns one: names and first values."
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class StateType:
     def of(cls, init: object, declared: pa.Schema | None) -> StateType:
         """From the state to begin with; types that it does not show must be declared."""
         if not isinstance(init, Mapping) or not init or not all(isinstance(name, str) for name in init):
-            raise OptionError(f"init={init!r} must be a dict, or a function that returns one: names and first values.")
+            raise OptionError(NO_STATE.format(init))
         arrays = {n: v.shape if v.ndim != 1 else None for n, v in init.items() if isinstance(v, np.ndarray)}
         if declared is None:
             declared = pa.schema([pa.field(name, _inferred(name, value)) for name, value in init.items()])
@@ -60,15 +62,19 @@ class StateType:
         for name, shape in self.arrays.items():
             if shape is not None and (found := _shape(state[name])) != shape:
                 raise ReturnedWrongError(f"returned state field {name!r} of shape {found}; in init it is {shape}")
+            if shape is None and isinstance(own := state[name], np.ndarray) and own.ndim > 1:
+                raise ReturnedWrongError(
+                    f"returned state field {name!r} of shape {own.shape}; in init it has one dimension"
+                )
 
     def _column(self, field: pa.Field, values: list[Any]) -> pa.Array:
         try:
             flat = [np.ravel(v) if field.name in self.arrays and v is not None else v for v in values]
             return as_array(flat, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            why = " ".join(str(error).split())
+            why, kind = " ".join(str(error).split()), type_text(field.type)
             raise ReturnedWrongError(
-                f"returned state field {field.name!r} that is not {field.type}, its type by init or state= ({why})"
+                f"returned state field {field.name!r} that is not {kind}, its type by init or state= ({why})"
             ) from error
 
     def _values(self, name: str, column: pa.ChunkedArray) -> list[Any]:

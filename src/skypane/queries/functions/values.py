@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _LISTS: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 _LARGEST_FLOAT: Final = float(np.finfo(np.float32).max)
@@ -30,19 +31,51 @@ def cast(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa
     """The same of values that Arrow has already."""
     if values.type == kind:
         return values
-    if pa.types.is_struct(kind) and pa.types.is_struct(values.type):
-        for field in values.type:
+    if values.null_count == len(values):  # of whatever type: pandas has floats where there is nothing
+        return pa.nulls(len(values), kind)
+    _check_fields(values.type, kind)
+    found = values.cast(kind)
+    pieces = ((column.chunks if isinstance(column, pa.ChunkedArray) else [column]) for column in (values, found))
+    for own, cast_one in zip(*pieces, strict=True):
+        _check_leaves(own, cast_one)
+    return found
+
+
+def _check_fields(own: pa.DataType, kind: pa.DataType) -> None:
+    """Arrow leaves out fields that a struct is not to have."""
+    if pa.types.is_struct(own) and pa.types.is_struct(kind):
+        for field in own:
             if kind.get_field_index(field.name) < 0:
                 raise ValueError(f"it has no field {field.name!r}")
-    found = values.cast(kind)
-    rounds = (
-        pa.types.is_date(kind)
-        if pa.types.is_timestamp(values.type)
-        else pa.types.is_floating(values.type) and (pa.types.is_decimal(kind) or pa.types.is_boolean(kind))
-    )
-    if rounds and not found.cast(values.type).equals(values):
+            _check_fields(field.type, kind.field(field.name).type)
+    elif own.num_fields == kind.num_fields and not pa.types.is_struct(own):
+        for index in range(own.num_fields):
+            _check_fields(own.field(index).type, kind.field(index).type)
+
+
+def _check_leaves(values: pa.Array, found: pa.Array) -> None:
+    """Arrow rounds times to days and numbers to decimals or truths, and makes infinities of what a float cannot be."""
+    own, kind = values.type, found.type
+    if pa.types.is_struct(own) and pa.types.is_struct(kind):
+        for field in own:
+            _check_leaves(values.field(field.name), found.field(field.name))
+    elif pa.types.is_map(own) and pa.types.is_map(kind):
+        _check_leaves(values.keys, found.keys)
+        _check_leaves(values.items, found.items)
+    elif any(is_kind(own) for is_kind in _LISTS):
+        _check_leaves(values.flatten(), found.flatten())
+    elif pa.types.is_float32(kind) and pa.types.is_float64(own):
+        if not pc.is_finite(values).equals(pc.is_finite(found)):
+            raise ValueError("some are too large")
+    elif _rounds(own, kind) and not found.cast(own).equals(values):
         raise ValueError("there is more in the values than that")
-    return found
+
+
+def _rounds(own: pa.DataType, kind: pa.DataType) -> bool:
+    if pa.types.is_timestamp(own):
+        return bool(pa.types.is_date(kind))
+    is_number = pa.types.is_floating(own) or pa.types.is_integer(own)
+    return bool(is_number and (pa.types.is_boolean(kind) or (pa.types.is_decimal(kind) and pa.types.is_floating(own))))
 
 
 def shows_type(kind: pa.DataType) -> bool:

@@ -23,8 +23,6 @@ class Machine:
     cores: int = 64
     queue_size: int = 2_048
     """Messages that wait for a station from each sender; a bunch larger than that is taken alone."""
-    slowdown: float = 1.0
-    """By how much everything takes longer: more threads than cores, on a machine that has several contexts each."""
     task_us: float = 0.0
     """For each message, or bunch of them, that a station begins with: of threads nothing, of tasks their scheduling."""
 
@@ -103,8 +101,7 @@ class Floor:
             sender, item = found
             begins_us = self._machine.task_us if isinstance(item, Message) else 0.0
             for piece in desk.station.pieces(sender, item):
-                cost_us = (piece.cost_us + begins_us) * self._machine.slowdown
-                desk.pieces.append(Piece(cost_us, piece.sent))
+                desk.pieces.append(Piece(piece.cost_us + begins_us, piece.sent))
                 begins_us = 0.0
         return True
 

@@ -59,7 +59,8 @@ class VirtualLearned(VirtualQuery):
 def simulated_step_us(tree: Pattern, work: Work, learned: Learned, cores: int) -> float:
     """What a step's records would take, if the tree's nodes were threads on so many cores; no jobs are started.
 
-    Records are read in parallel, as tasks do, so the first emitter's work is done by several.
+    Records are read in parallel, as tasks do, so the first emitter's work is done by several; it takes time only in
+    trees that send records to other tasks on Spark, too.
     """
     load, costs = learned.load, learned.costs
     windows = _shortened(work.windows)
@@ -77,7 +78,8 @@ def simulated_step_us(tree: Pattern, work: Work, learned: Learned, cores: int) -
     slides = windows.size // windows.slide + 2 + _TURNS * tree.workers
     sources = min(cores, _MOST_SOURCES)
     stream = TreeStream(replace(work, windows=windows), drawn, slides * panes, keys, sources, bunch=drawn)
-    prices = Prices(send_us=costs.exchange_us * stands_for)
+    sends = tree.lowered().splitting is not None
+    prices = Prices(send_us=costs.exchange_us * stands_for if sends else 0.0)
     run = TreeRun(tree, stream, query, prices, Machine(cores, queue_size=2 * drawn), spread=True)
     return drawn * panes / run.records_per_s() * 1e6
 

@@ -30,9 +30,9 @@ WHOLE_WINDOW_US: Final = PANE / 650 * 1e6
 JOINED_WINDOW_US: Final = PANE / (5 * 33_000 / 60) * 1e6
 """Sixty that join panes take 5 times 33,000 records/s."""
 GROWTH: Final = 0.78
-"""A record takes as long as this power of the skyline: the least with which one worker answers panes at that rate."""
+"""A record takes as long as this power of the skyline: about the least with which one answers panes at that rate."""
 PRICES: Final = Prices(source_us=0.1, send_us=0.45, take_us=0.1, order_us=0.5)
-"""A copy of the emitter: chosen so that WF(PF(1,1), n) is best with 25 to 30 replicas."""
+"""A copy of the emitter: chosen so that WF(PF(1,1), n) is best near 25, and ten replicas get more than PF(1,60)."""
 _TURNS: Final = 6
 _UNBOUNDED: Final = 1_000_000_000
 """Every worker gets every record, and takes seconds for a window: with bounded queues the emitter would wait for it,

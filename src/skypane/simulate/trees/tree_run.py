@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from skypane.simulate.trees.message import Mark, Message
 from skypane.simulate.trees.prices import Prices, VirtualQuery
 from skypane.simulate.trees.station import Item, Station
 from skypane.simulate.trees.wiring import Around, wired
+
+_WARM_UP: Final = 0.4
 
 
 @dataclass(frozen=True)
@@ -31,24 +33,26 @@ class TreeStream:
     bunch: int = 1_000
     """So many records of one key, one pane and one source travel as one message at most."""
     gathered: bool = False
-    """Whether sources gather bunches: the last records of a pane wait until those of the next have filled theirs."""
+    """Whether sources gather bunches: the last records of a pane wait until those of the next have filled theirs; those
+    after the last pane are in no window that is answered."""
 
     def feeds(self) -> list[Iterator[Item]]:
         """One for each source."""
         return [self._feed(source) for source in range(self.sources)]
 
     def _feed(self, source: int) -> Iterator[Item]:
-        pane, waiting = self.work.windows.pane, 0
+        pane = self.work.windows.pane
         for number in range(self.panes):
-            for bunches in self._rounds(number, source):
+            rounds = self._rounds(number, source)
+            if self.gathered and number:
+                yield from next(rounds, ())
+                yield Mark(number * pane, made=False)
+            for bunches in rounds:
                 yield from bunches
-                if waiting:
-                    yield Mark(waiting, made=False)
-                waiting = 0
-            until = (number + 1) * pane
-            last = number + 1 == self.panes
-            yield Mark(until, sent=last or not self.gathered)
-            waiting = until if self.gathered else 0
+            yield Mark((number + 1) * pane, sent=not self.gathered)
+        if self.gathered:
+            yield from next(self._rounds(self.panes, source), ())
+            yield Mark(self.panes * pane, made=False)
 
     def _rounds(self, pane: int, source: int) -> Iterator[list[Message]]:
         """Bunches of all keys in turn, as long as there are any."""
@@ -115,24 +119,33 @@ class TreeRun:
         """Of all stations together."""
         return sum(station.busy_us for station in self.stations)
 
-    def records_per_s(self, warm_up: float = 0.4) -> float:
-        """How many records were answered for in a second, once the queues were full; whole turns of the workers."""
-        ends = np.sort([at_us for at_us, _ in self.happened.results])
+    def records_per_s(self) -> float:
+        """How many records were answered for in a second once the queues were full, in whole turns of the workers."""
+        settled = self._settled()
+        turn = self._turn
+        first, last = settled.start, settled.start + (len(settled) - 1) // turn * turn
+        ends = sorted(at_us for at_us, _ in self.happened.results)
+        return (last - first) * self._records_per_answer / (ends[last] - ends[first]) * 1e6
+
+    def latencies_us(self) -> Float64Array:
+        """From when the last record of a window was made until its answer came out."""
+        size, slide = self.stream.work.windows
+        made, results = self.happened.generated_us, self.happened.results
+        found = [(at_us, message.place * slide + size) for at_us, message in (results[n] for n in self._settled())]
+        return np.array([at_us - made[end] for at_us, end in found])
+
+    def _settled(self) -> range:
+        """Answers that count: not the first ones, nor the last turn, since after it no record comes any more."""
+        last = len(self.happened.results) - self._turn
+        return range(int(last * _WARM_UP), last)
+
+    @property
+    def _turn(self) -> int:
+        """Answers until those who share the windows of the keys have all given one."""
         shared = self.tree.lowered().window_tasks or 1
-        turn = min(shared * self.stream.keys, max(1, len(ends) // 4))
-        first = min(int(len(ends) * warm_up), len(ends) - turn - 1)
-        last = first + (len(ends) - 1 - first) // turn * turn
-        took_us = float(ends[last] - ends[first])
-        return (last - first) * self._records_per_answer / took_us * 1e6
+        return min(shared * self.stream.keys, max(1, len(self.happened.results) // 5))
 
     @property
     def _records_per_answer(self) -> float:
         windows = self.stream.work.windows
         return self.stream.records_per_pane * windows.slide / windows.pane / self.stream.keys
-
-    def latencies_us(self, warm_up: float = 0.4) -> Float64Array:
-        """From when the last record of a window was made until its answer came out."""
-        size, slide = self.stream.work.windows
-        made, results = self.happened.generated_us, self.happened.results
-        found = [at_us - made[message.place * slide + size] for at_us, message in results]
-        return np.array(found[int(len(found) * warm_up) :])

@@ -69,6 +69,8 @@ class Continuation:
     """Which rows of the query: ``sink``, ``late``, ``quarantine`` or ``failed``."""
     checkpoint: str | None = None
     """Where the query can be continued from, for messages."""
+    revised: bool = False
+    """Whether answers come again: the column ``revision`` is then ours, and not one that the records have."""
     returns: bool = False
     """Whether the query wrote to this :meth:`Sink.place` when it ran last."""
     born: int = FORMAT_VERSION

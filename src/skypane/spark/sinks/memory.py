@@ -92,6 +92,8 @@ class MemorySink(Sink):
 
     def _replace(self, step: int) -> None:
         assert self._continuation is not None
+        if not self._continuation.revised:
+            return
         replaced = replaced_by(self._continuation.keys, self._steps[step])
         if replaced is not None:
             for earlier in [number for number in self._steps if number < step]:

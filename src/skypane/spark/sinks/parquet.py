@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from skypane.model.columns import REVISION, WINDOW
+from skypane.model.columns import WINDOW
 from skypane.spark.schemas import spark_schema
 from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.spark.sinks.folder import Published, SinkFolder
@@ -43,6 +43,7 @@ class ParquetSink(Sink):
         self._index = ParquetIndex()
         self._spark_schema = ""
         self._keys: Sequence[str] = ()
+        self._revised = False
 
     def place(self) -> Path:
         """The folder."""
@@ -60,8 +61,8 @@ class ParquetSink(Sink):
                 self._clear_staging()
                 empty = self._stage(schema.empty_table())
                 disk().rename(empty, self.path / _SCHEMA)
-                revises = REVISION in schema.names
-                self._index = ParquetIndex([self._with_starts(file) for file in files] if revises else files)
+                self._revised = continuation.revised
+                self._index = ParquetIndex([self._with_starts(file) for file in files] if self._revised else files)
         except BaseException:
             self.close()
             raise
@@ -84,12 +85,12 @@ class ParquetSink(Sink):
         if names or stale:
             disk().sync(self.path)
         files = [Published(step, name) for name in names]
-        if REVISION in rows.schema.names:
+        if self._revised:
             files = [self._with_starts(file) for file in files]
         self._folder.added(files)
         if files or had:
             self._index.replace(step, files)
-        if names and REVISION in rows.schema.names:
+        if names and self._revised:
             self._replace(step, names)
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ class Replaced:
 
 def replaced_by(keys: Sequence[str], rows: pa.Table) -> Replaced | None:
     """What these rows replace; ``None`` if nothing."""
-    if REVISION not in rows.column_names or not rows.num_rows:
+    if not rows.num_rows:
         return None
     replaced = Replaced(keys, rows)
     return None if replaced.empty else replaced

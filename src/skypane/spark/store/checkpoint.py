@@ -87,6 +87,14 @@ class Checkpoint:
         self._collect_garbage(manifest)
         return manifest
 
+    def compare(self, fingerprint: Mapping[str, Any], accept_changed_code: bool = False) -> None:
+        """Refuse a query that :meth:`open` would refuse as another one; nothing is locked or touched."""
+        with usable(self.folder, "checkpoint"):
+            if not disk().exists(self._query) or not self._has_begun():
+                return
+            stored = current("query", read_json(self._query, _REMEDY), self._query)
+            _refuse_changes(stored["query"], dict(fingerprint), self.folder, accept_changed_code)
+
     def claim(self, places: Mapping[str, str]) -> None:
         """From now on the folder is this query's: called before the first step can show any effect."""
         wanted = {**self._identity, "places": dict(places)}
@@ -188,6 +196,7 @@ class Checkpoint:
             return new
         found = read_json(self._query, _REMEDY)
         stored = current("query", found, self._query)
+        stored["query"] = _with_order(stored["query"], fingerprint)
         if not self._has_begun() and _differences("", stored["query"], fingerprint):
             # A start that failed: nothing of that query is here but its name, and maybe files that Spark found for it.
             disk().remove_folder(self.spark)
@@ -248,8 +257,20 @@ def _newest_id(folder: Path) -> int:
 
 _CODE = "query.code."
 """Where a fingerprint has functions of the user's."""
-_SHOWN = {"slide": "sliding", "allowed_lateness_us": "allowed lateness in microseconds"}
+_SHOWN = {
+    "slide": "sliding",
+    "allowed_lateness_us": "allowed lateness in microseconds",
+    "query.order": "order of aggregates",
+}
 """Options by the name they have for users, where the fingerprint has an older one."""
+
+
+def _with_order(stored: dict[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """With the order of aggregates, if they are asked for; where it was not stored yet, it is believed to be as now."""
+    asked, known = wanted.get("query"), stored.get("query")
+    if not isinstance(asked, Mapping) or not isinstance(known, Mapping) or "order" not in asked:
+        return stored
+    return {**stored, "query": {"order": asked["order"], **known}}
 
 
 def _refuse_changes(
