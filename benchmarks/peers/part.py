@@ -80,7 +80,11 @@ def _rate(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> float:
     name, batches = ("short", SHORT) if peer.short_only else ("long", LONG)
     its = from_csv(out / name, dict(peer.columns).get(job.name))
     agree_so_far(peer.name, job.whole(its, batches), job.whole(ours, batches))
-    return SHORT * job.batch / short_s if peer.short_only else (LONG - SHORT) * job.batch / (long_s - short_s)
+    if peer.short_only:
+        return SHORT * job.batch / short_s
+    if long_s < 1.1 * short_s:
+        raise CannotError(f"{short_s:.0f} s for {SHORT} batch, {long_s:.0f} s for {LONG}: too busy a machine to tell")
+    return (LONG - SHORT) * job.batch / (long_s - short_s)
 
 
 def agree(name: str, its: pa.Table, ours: pa.Table) -> None:
