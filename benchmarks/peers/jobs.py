@@ -21,6 +21,10 @@ LANE_ROWS = 10_000
 """Records in a row go to one lane, then to the other."""
 
 
+class CannotError(Exception):
+    """Somebody cannot be installed, cannot do a job, or does it wrong; why."""
+
+
 @dataclass(frozen=True)
 class Job:
     """What is asked of everybody."""
@@ -63,10 +67,11 @@ class Job:
 
 
 def write_lanes(folder: Path) -> None:
-    """All events again, with times as whole numbers; Pathway reads no Parquet, so the same as CSV."""
+    """What the jobs need of the records, with times as whole numbers; Pathway reads no Parquet, so the same as CSV."""
     records = pads.dataset(folder / "events").to_table()
     times = records["ts"].cast(pa.int64())
-    records = records.drop_columns(["ts"]).append_column("us", times)
+    needless = [name for name in ("ts", "user") if name in records.column_names]
+    records = records.drop_columns(needless).append_column("us", times)
     lane = np.arange(records.num_rows) // LANE_ROWS % 2
     owners = folder / "campaigns" / "ads.parquet"
     for path in (folder / "lanes", folder / "csv" / "lanes", folder / "csv" / "campaigns"):
@@ -138,6 +143,8 @@ def from_parquet(folder: Path) -> pa.Table:
 def from_csv(folder: Path, columns: tuple[str, ...] | None) -> pa.Table:
     """The answers in a folder of a peer's; where ``numbers`` is a list of them, each in a row of its own."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
+    if not files:
+        raise CannotError("it wrote no answers")
     options = pacsv.ReadOptions(column_names=columns)
     kinds = pacsv.ConvertOptions(column_types={"numbers": pa.string()})
     table = pa.concat_tables([pacsv.read_csv(path, options, convert_options=kinds) for path in files])

@@ -14,16 +14,13 @@ from typing import Final
 import pyspark
 
 from benchmarks.peers import kafka
+from benchmarks.peers.jobs import CannotError
 from benchmarks.peers.programs.plain import SECONDS
 
 ROOT: Final = Path(__file__).parents[2]
 BUILD: Final = ROOT / "build" / "peers"
-INSTALL_S, RUN_S = 600, 180
+INSTALL_S, RUN_S = 600, 240
 """How long they may take."""
-
-
-class CannotError(Exception):
-    """A peer cannot be installed, or cannot do a job; why."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.peers.jobs import SKYLINE, YAHOO, Job, expected_views, from_csv, from_parquet
+from benchmarks.peers.jobs import SKYLINE, YAHOO, CannotError, Job, expected_views, from_csv, from_parquet
 from benchmarks.peers.on_spark import PROGRAMS, rate_of
-from benchmarks.peers.others import PEERS, CannotError, Peer
+from benchmarks.peers.others import PEERS, Peer
 
 LIMIT, OURS, SPARKS = "no-op limit", "skypane", "Spark's F.window"
 SHORT, LONG = 1, 3
@@ -34,7 +34,7 @@ def _job(spark: SparkSession, job: Job, batches: int) -> dict[str, Any]:
         job.for_peers(folder / "long", LONG)
         job.for_peers(folder / "short", SHORT)
         rates = {
-            name: rate_of(spark, job, start, folder / "data", folder / name, batches)
+            name: _told(name, job, rate_of(spark, job, start, folder / "data", folder / name, batches))
             for name, start in PROGRAMS[job].items()
         }
         ours, sparks = (from_parquet(folder / name / "answers") for name in (OURS, SPARKS))
@@ -56,10 +56,20 @@ def _job(spark: SparkSession, job: Job, batches: int) -> dict[str, Any]:
 def _attempt(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> tuple[float | None, str]:
     """Its records per second, or why there are none."""
     try:
-        return _rate(peer, job, folder, ours), ""
+        return _told(peer.name, job, _rate(peer, job, folder, ours)), ""
     except CannotError as why:
-        Console().print(f"{peer.name}, {job.title}: {why}", highlight=False, markup=False)
+        _tell(f"{peer.name}, {job.title}: {why}")
         return None, str(why)
+
+
+def _told(name: str, job: Job, rate: float) -> float:
+    """The same, said at once: all of it takes minutes."""
+    _tell(f"{name}, {job.title}: {rate:,.0f} records/s")
+    return rate
+
+
+def _tell(words: str) -> None:
+    Console().print(words, highlight=False, markup=False)
 
 
 def _rate(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> float:
@@ -70,7 +80,11 @@ def _rate(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> float:
     name, batches = ("short", SHORT) if peer.short_only else ("long", LONG)
     its = from_csv(out / name, dict(peer.columns).get(job.name))
     agree_so_far(peer.name, job.whole(its, batches), job.whole(ours, batches))
-    return SHORT * job.batch / short_s if peer.short_only else (LONG - SHORT) * job.batch / (long_s - short_s)
+    if peer.short_only:
+        return SHORT * job.batch / short_s
+    if long_s < 1.1 * short_s:
+        raise CannotError(f"{short_s:.0f} s for {SHORT} batch, {long_s:.0f} s for {LONG}: too busy a machine to tell")
+    return (LONG - SHORT) * job.batch / (long_s - short_s)
 
 
 def agree(name: str, its: pa.Table, ours: pa.Table) -> None:

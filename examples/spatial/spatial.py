@@ -43,7 +43,6 @@ class Run(NamedTuple):
     seconds: float
     answers: pa.Table
     """Start of the window and number of the record, in order."""
-    explained: str
 
 
 def write_points(folder: Path, attributes: int, rate: float, seconds: float) -> None:
@@ -87,22 +86,23 @@ def run(query: ContinuousQuery, tree: str | None, folder: Path) -> Run:
         {"start": pads.field("window", "start"), "number": pads.field("number")}
     )
     ordered = found.sort_by([("start", "ascending"), ("number", "ascending")]).combine_chunks()
-    return Run(seconds, ordered, running.explain())
+    return Run(seconds, ordered)
 
 
-def compared(spark: SparkSession, attributes: int, rate: float, seconds: float, trees: tuple[str, ...]) -> Table:
-    """All trees over the same points; an error if two do not answer alike."""
+def compared(
+    spark: SparkSession, attributes: int, rate: float, seconds: float, trees: tuple[str, ...]
+) -> dict[str, Run]:
+    """All trees over the same points, then as planned; an error if two do not answer alike."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_points(folder / "in", attributes, rate, seconds)
         query = best_points(points(spark, folder / "in", attributes), attributes)
         run(query, None, folder / "first")  # what is loaded and compiled once is not measured
         runs = {tree: run(query, tree, folder / str(i)) for i, tree in enumerate(trees)}
-        planned = run(query, None, folder / "planned")
-    first = next(iter(runs.values())).answers
-    if other := [tree for tree, one in runs.items() if not one.answers.equals(first)]:
+        runs["as planned"] = run(query, None, folder / "planned")
+    if other := [tree for tree, one in runs.items() if not one.answers.equals(runs[trees[0]].answers)]:
         raise RuntimeError(f"{', '.join(other)}: not the answers of {trees[0]}")
-    return table(f"{attributes} attributes", round(rate * seconds), {**runs, "as planned": planned})
+    return runs
 
 
 def table(title: str, records: int, runs: dict[str, Run]) -> Table:
@@ -127,8 +127,8 @@ def main() -> None:
     given = parser.parse_args()
     spark = sp.embedded_session("spatial")
     for attributes in given.attributes:
-        shown = compared(spark, attributes, given.rate, given.seconds, tuple(given.trees))
-        Console(width=90).print(shown)
+        runs = compared(spark, attributes, given.rate, given.seconds, tuple(given.trees))
+        Console(width=90).print(table(f"{attributes} attributes", round(given.rate * given.seconds), runs))
     spark.stop()
 
 

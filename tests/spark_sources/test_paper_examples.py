@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -47,18 +48,17 @@ def test_views_are_counted_by_campaign(spark_session_for_sources: SparkSession, 
     assert found == {of: (len(times), max(times)) for of, times in expected.items()}
 
 
-def test_every_tree_has_the_same_best_points(
-    spark_session_for_sources: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_tree_has_the_same_best_points(spark_session_for_sources: SparkSession, tmp_path: Path) -> None:
     spatial = example("spatial")
-    trees = ("WS", "PF(2,2) L2", "WF(PF(1,1) L1, 10) L1")
-    shown = spatial.compared(spark_session_for_sources, 4, 400, 1.2, trees)
-    assert shown.columns[0]._cells == [*trees, "as planned"]
-    spatial.write_points(tmp_path / "in", 4, 400, 1.2)
-    query = spatial.best_points(spatial.points(spark_session_for_sources, tmp_path / "in", 4), 4)
-    answers = spatial.run(query, "KF(2)", tmp_path / "run").answers
+    trees = ("WS", "WF(PF(1,1) L1, 10) L1")
+    runs = spatial.compared(spark_session_for_sources, 4, 200, 1.1, trees)
+    shown = spatial.table("4 attributes", 220, runs)
+    assert list(shown.columns[0].cells) == [*trees, "as planned"]
+    spatial.write_points(tmp_path / "in", 4, 200, 1.1)  # the same ones
     points = pq.read_table(tmp_path / "in").sort_by("number")
     values = np.column_stack([points[f"a{i}"].to_numpy() for i in range(4)])
-    number = points["number"].to_numpy()[reference.skyline(values[:400])]
-    whole = [row["number"] for row in answers.to_pylist() if row["start"].timestamp() * 1e6 == spatial.START_US]
-    assert whole == sorted(number.tolist())
+    for window, first in enumerate(range(0, 21, 2)):  # two points in each slide
+        start = spatial.START_US + window * 10_000
+        found = runs["WS"].answers.filter(pc.equal(runs["WS"].answers["start"].cast("int64"), start))
+        best = first + reference.skyline(values[first : first + 200])
+        assert found["number"].to_pylist() == best.tolist()

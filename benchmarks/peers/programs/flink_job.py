@@ -51,7 +51,7 @@ def yahoo(data: Path, out: Path) -> None:
     """Views by campaign in windows of ten seconds: how many, and when the last one was."""
     owner = pq.read_table(data / "campaigns" / "ads.parquet").sort_by("ad")["campaign"].to_numpy()
 
-    @udf(result_type=DataTypes.BIGINT(), func_type="pandas")  # type: ignore[untyped-decorator]
+    @udf(result_type=DataTypes.BIGINT(), func_type="pandas")
     def campaign_of(ad: pd.Series[int]) -> pd.Series[int]:
         return pd.Series(owner[ad.to_numpy()])
 
@@ -75,7 +75,7 @@ def yahoo(data: Path, out: Path) -> None:
 def skyline(data: Path, out: Path) -> None:
     """A vectorised aggregate function over sliding windows."""
 
-    @udaf(result_type=DataTypes.STRING(), func_type="pandas")  # type: ignore[untyped-decorator]
+    @udaf(result_type=DataTypes.STRING(), func_type="pandas")
     def best(number: Any, *columns: Any) -> str:
         return best_numbers(number, list(columns))
 
