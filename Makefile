@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Test processes at a time, each with an embedded Spark of its own; a file is run by one of them. Files in the order
-# of their names: the crash tests, few and long, are among the first. 0: no other processes.
-WORKERS ?= 2
+# Test processes at a time, each with an embedded Spark of its own; a file is run by one of them. One more than there
+# are cores on a small machine: tests also wait for Spark. Files in the order of their names: the crash tests, few and
+# long, are among the first. 0: no other processes.
+WORKERS ?= 3
 # Those that need no Spark.
 PURE_TESTS := $(addprefix tests/,control kernels lateness model flow queries scheduling simulate traffic)
 

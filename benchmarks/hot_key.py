@@ -12,8 +12,8 @@ from tests.spark_support.standalone import standalone
 
 from benchmarks.cluster import drive, speed_up_cells, with_speed_up
 
-RATE = 60_000
-"""Records per second of 8 anticorrelated attributes: about 280,000 rows may still enter or leave after 10 s."""
+RATE = 100_000
+"""Records per second of 8 anticorrelated attributes: about 450,000 rows may still enter or leave after 10 s."""
 FIRST = 3
 """Steps that are left out where the live set grows: kernels are loaded, executors warm up."""
 

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,9 @@ from skypane.cli.run_flags import given_settings
 from skypane.cli.run_query import plan
 from skypane.cli.run_spec import load_spec
 from skypane.model.errors import OptionError
+from tests.support.marks import LONG
 
 runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
-LONG = partial(pytest.param, marks=pytest.mark.soak)
 PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 
 COMPLETE = """

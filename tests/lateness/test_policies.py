@@ -23,6 +23,7 @@ from skypane.model.windows import WindowSpec
 from skypane.traffic.reading import times
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream
+from tests.support.marks import LONG
 
 PANE_US, STEP_US = 200_000, 100_000
 DELAYS: Mapping[str, Mapping[str, str]] = {
@@ -69,7 +70,7 @@ def lost_share(policy: Lateness, ts_us: Int64Array, arrival_us: Int64Array) -> f
 
 
 @pytest.mark.parametrize("delays", DELAYS)
-@pytest.mark.parametrize("seed", ["1", pytest.param("2", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seed", ["1", LONG("2")])
 def test_drop_ratio_reaches_its_target_within_a_fifth(delays: str, seed: str) -> None:
     stream = times(Stream(TrafficSpec.from_options({**DELAYS[delays], "seed": seed})))
     for target in (0.05, 0.01, 0.001):

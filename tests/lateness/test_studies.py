@@ -26,6 +26,7 @@ from skypane.simulate.studies.lateness import Step, cut_by_arrival, run_policy
 from skypane.traffic.reading import chunks
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream
+from tests.support.marks import LONG
 
 WINDOW = WindowSpec(1_000_000, 200_000)
 
@@ -44,7 +45,7 @@ def skyline(attributes: int) -> Definition:
 
 @pytest.mark.parametrize(
     ("disorder", "target", "attributes", "rate", "seconds"),
-    [("uniform", 0.05, 6, 2_000, 60), ("pareto", 0.01, 6, 2_000, 60), ("uniform", 0.001, 4, 20_000, 40)],
+    [("uniform", 0.05, 6, 2_000, 60), LONG("pareto", 0.01, 6, 2_000, 60), LONG("uniform", 0.001, 4, 20_000, 40)],
 )
 def test_harm_reaches_its_target_within_a_fifth(
     disorder: str, target: float, attributes: int, rate: int, seconds: int
@@ -55,7 +56,7 @@ def test_harm_reaches_its_target_within_a_fifth(
     assert outcome.harm_share == pytest.approx(target, rel=0.2)
 
 
-@pytest.mark.parametrize("attributes", [2, 4, 6])
+@pytest.mark.parametrize("attributes", [2, LONG(4), LONG(6)])
 def test_harm_driven_slack_is_faster_at_the_same_promise(attributes: int) -> None:
     steps = steps_of(attributes, "uniform", 5_000, 20)
     by_harm = run_policy(skyline(attributes), Harm(0.01), steps)

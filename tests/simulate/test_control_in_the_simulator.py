@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import pytest
 
 from skypane.simulate.figures.merges import merge_runs, merge_scenario
 from skypane.simulate.pane_run import PaneRun
 from skypane.simulate.scenario import Scenario
+from tests.support.marks import LONG
 
 PLAIN = Scenario(duration_s=120.0, warm_up_s=60.0, slice_us=20_000, seed=2)
 BURSTY = Scenario(duration_s=720.0, warm_up_s=240.0, slice_us=20_000)
@@ -19,7 +20,6 @@ STREAMS = {
     "high": replace(BURSTY, seed=2).bursty(6_000.0),
 }
 """The controller was tuned on seeds 11 to 13."""
-LONG = partial(pytest.param, marks=pytest.mark.soak)
 
 
 @lru_cache(maxsize=64)

@@ -23,6 +23,7 @@ from skypane.scheduling.pane_strategies import PANE_STRATEGIES
 from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from skypane.spark.jobs.routing import pane_of, routed, worker_of
 from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
+from tests.support.marks import LONG
 
 pytestmark = pytest.mark.spark
 
@@ -54,7 +55,7 @@ def by_default(spark: SparkSession, query: ContinuousQuery) -> list[list[str]]:
     return rows_of(outputs)
 
 
-@pytest.mark.parametrize("degree", [1, 3])
+@pytest.mark.parametrize("degree", [LONG(1), 3])
 @pytest.mark.parametrize("splitting", PANE_STRATEGIES)
 def test_answers_and_fates_do_not_depend_on_the_strategy(
     spark: SparkSession, query: ContinuousQuery, by_default: list[list[str]], splitting: str, degree: int
