@@ -121,7 +121,10 @@ def test_aggregates_in_another_order_are_another_query(tmp_path: Path) -> None:
         opened(tmp_path, other)
     assert used(tmp_path, one) == known
     reseal(tmp_path / "query.json", lambda body: body["query"]["query"].pop("order"))  # as it was stored before
+    Checkpoint(tmp_path).compare(other)
     assert used(tmp_path, other) == known
+    with pytest.raises(sp.CheckpointError, match="order of aggregates"):
+        Checkpoint(tmp_path).compare(one)
 
 
 def test_it_remembers_where_its_sinks_write(tmp_path: Path) -> None:

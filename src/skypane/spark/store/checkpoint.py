@@ -92,7 +92,7 @@ class Checkpoint:
         with usable(self.folder, "checkpoint"):
             if not disk().exists(self._query) or not self._has_begun():
                 return
-            stored = current("query", read_json(self._query, _REMEDY), self._query)
+            _, stored = self._stored(fingerprint)
             _refuse_changes(stored["query"], dict(fingerprint), self.folder, accept_changed_code)
 
     def claim(self, places: Mapping[str, str]) -> None:
@@ -194,9 +194,7 @@ class Checkpoint:
                     f"The file {self._query} is missing, but {self._manifests} or {self.spark} is not empty. {_REMEDY}"
                 )
             return new
-        found = read_json(self._query, _REMEDY)
-        stored = current("query", found, self._query)
-        stored["query"] = _with_order(stored["query"], fingerprint)
+        found, stored = self._stored(fingerprint)
         if not self._has_begun() and _differences("", stored["query"], fingerprint):
             # A start that failed: nothing of that query is here but its name, and maybe files that Spark found for it.
             disk().remove_folder(self.spark)
@@ -206,6 +204,12 @@ class Checkpoint:
             # At once: sinks that learn the new id must learn the same one after a crash.
             write_json(self._query, stored)
         return {**stored, "query": fingerprint}
+
+    def _stored(self, wanted: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Who the query was: as the file has it, and as this version would write it."""
+        found = read_json(self._query, _REMEDY)
+        stored = current("query", found, self._query)
+        return found, {**stored, "query": _with_order(stored["query"], wanted)}
 
     def _has_begun(self) -> bool:
         return bool(matching(self._manifests, _NUMBERED)) or _newest_id(self.spark / "offsets") >= 0
