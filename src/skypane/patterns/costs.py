@@ -13,7 +13,6 @@ NEWS = 0.3
 """How much of what is expected is the last step's."""
 FADES = 0.9
 """How much of what was measured before still counts with each step."""
-
 SLOWER, MOST_SLOWER = 1.2, 3.0
 """Tasks beside each other, over one alone in the driver: as long as nothing is known, and at most."""
 FORGOTTEN = 0.03
@@ -21,7 +20,7 @@ FORGOTTEN = 0.03
 
 
 class Costs(NamedTuple):
-    """Microseconds."""
+    """Microseconds, and a ratio."""
 
     record_us: float = 1.0
     """For each record of the pane stage."""

@@ -23,7 +23,10 @@ INLINE_ROWS: Final = (2_000, 1_000_000)
 CUT_ROWS: Final = (50_000, 20_000_000)
 """What is computed stays within: a measurement may be of a bad moment."""
 CROWDED: Final = 1.6
-"""Tasks that read records and leave no slot free, over one alone: Spark itself runs on the same cores."""
+"""Tasks that read records and leave no slot free, over one alone: Spark itself runs on the same cores.
+
+This and the next are as ``python -m benchmarks --only plans`` measured them on two cores.
+"""
 TASK_US: Final = 8_000.0
 """For each task after the first."""
 _NEARLY_ALL: Final = 0.99
