@@ -20,6 +20,7 @@ from skypane.model.columns import GROUP
 from skypane.scheduling.batch_plan import TaskLoad
 from skypane.spark.schemas import map_in_arrow
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
+from skypane.tables.memory import keep_memory
 
 _REPORT = "task int, report string"
 
@@ -37,6 +38,7 @@ class PaneJob:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> PaneReport[Written]:
         """One task: feed all its records to a worker and leave the rows in files."""
+        keep_memory()
         started = time.perf_counter_ns()
         worker = PaneWorker(
             self.definition,
