@@ -15,7 +15,8 @@ from skypane.flow.processing.base import WindowInputs
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import WindowReport
 from skypane.flow.step import Flow, Move
-from skypane.local.engine import Delivery, Engine, _Stages
+from skypane.local.delivery import Delivery
+from skypane.local.engine import Engine, _Stages
 from skypane.model.columns import PANE
 from skypane.scheduling.partitioning import WindowShare
 from skypane.tables.rows import keep_rows, present, sorted_by_group, together

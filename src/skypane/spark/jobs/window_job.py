@@ -135,7 +135,7 @@ def store_state(
     parts = []
     for table in tables:
         ref = write_table(folder, stem, table)
-        _cache[ref.name] = table
+        _remember(ref, table)
         parts.append(StoredPart(groups, ref, rows_by_group(table), panes, numbers=panes_in(table)))
     return tuple(parts)
 
@@ -180,16 +180,20 @@ def run_window_job(
     return WindowReport.merge([reports[index] for index in sorted(reports)])
 
 
-_cache: OrderedDict[str, pa.Table] = OrderedDict()
-"""State tables this process used last: names are unique and files never change, so an entry is never stale."""
+_cache: OrderedDict[str, tuple[pa.Table, int]] = OrderedDict()
+"""State tables this process used last, and their bytes: files never change, so that an entry is never stale."""
 
 
 def load_state(folder: Path, ref: FileRef) -> pa.Table:
     """A state file, from this process's memory if it is there."""
-    table = _cache.pop(ref.name, None)
+    table, _ = _cache.pop(ref.name, (None, 0))
     if table is None:
         table = read_table(folder, ref)
-    _cache[ref.name] = table
-    while len(_cache) > _CACHED_FILES and sum(table.nbytes for table in _cache.values()) > _CACHED_BYTES:
-        _cache.popitem(last=False)
+    _remember(ref, table)
     return table
+
+
+def _remember(ref: FileRef, table: pa.Table) -> None:
+    _cache[ref.name] = table, ref.bytes
+    while len(_cache) > _CACHED_FILES and sum(size for _, size in _cache.values()) > _CACHED_BYTES:
+        _cache.popitem(last=False)
