@@ -36,7 +36,7 @@ class ElasticProcess:
         """A new process, with a session and its executors."""
         number = len(list(self.folder.glob("driver-*.err")))
         log = self.folder / f"driver-{number}.log"
-        self._process = DriverProcess(log, "", "tests.cluster.elastic_driver", self._arguments)
+        self._process = DriverProcess(log, module="tests.cluster.elastic_driver", arguments=self._arguments)
         self._application = self.tell("hello")["application"]
 
     def send(self, count: int) -> None:
