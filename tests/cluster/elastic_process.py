@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skypane.flow.panes.admission import DELAY
 from tests.crash.processes import DriverProcess
 from tests.spark_support.streams import Outputs, write_batches
 
@@ -35,7 +36,7 @@ class ElasticProcess:
         """A new process, with a session and its executors."""
         number = len(list(self.folder.glob("driver-*.err")))
         log = self.folder / f"driver-{number}.log"
-        self._process = DriverProcess(log, "", "tests.cluster.elastic_driver", self._arguments)
+        self._process = DriverProcess(log, module="tests.cluster.elastic_driver", arguments=self._arguments)
         self._application = self.tell("hello")["application"]
 
     def send(self, count: int) -> None:
@@ -83,6 +84,14 @@ def stored_outputs(folder: Path) -> Outputs:
     for name, sink in (("results", outputs.results), ("late", outputs.late), ("quarantine", outputs.quarantine)):
         for path in sorted((folder / name).glob("step-*.parquet")):
             step = int(path.name.split("-")[1])
-            table = pq.read_table(path)
+            table = _with_delays(pq.read_table(path))
             sink.steps[step] = pa.concat_tables([sink.steps[step], table]) if step in sink.steps else table
     return outputs
+
+
+def _with_delays(table: pa.Table) -> pa.Table:
+    """Spark stores an interval as a number of microseconds."""
+    if DELAY not in table.column_names:
+        return table
+    delays = table[DELAY].cast(pa.duration("us"))
+    return table.set_column(table.column_names.index(DELAY), DELAY, delays)
