@@ -10,7 +10,7 @@ WORKERS ?= 3
 # Those that need no Spark.
 PURE_TESTS := $(addprefix tests/,control kernels lateness model flow queries scheduling simulate traffic)
 
-.PHONY: demo test lint types imports kernels unit bench soak format setup java clean help
+.PHONY: demo test lint types imports kernels classes unit bench soak format setup java clean help
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -33,8 +33,8 @@ demo: setup ## a continuous skyline over a bursty out-of-order stream, on embedd
 	@$(BIN)/skypane demo
 
 test: setup ## lint, types, import rules and all tests
-	@# Two at a time: kernels are compiled, once for all test processes, while the code is checked.
-	@$(MAKE) --no-print-directory -j 2 lint types imports kernels
+	@# Two at a time: kernels are compiled and Spark's classes read, once for all test processes, while the code is checked.
+	@$(MAKE) --no-print-directory -j 2 lint types imports kernels classes
 	@$(MAKE) --no-print-directory unit
 
 lint: $(STAMP)
@@ -49,6 +49,9 @@ imports: $(STAMP)
 
 kernels: $(STAMP)
 	@$(BIN)/python -c 'from skypane.kernels.warming import warm; warm()'
+
+classes: setup kernels
+	@$(BIN)/python -m tests.crash.class_archive
 
 unit: setup
 	$(BIN)/pytest -q -m "not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder

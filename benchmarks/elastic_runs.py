@@ -1,69 +1,96 @@
-"""Elastic runs: a recorded trace squeezed into some seconds, a query over it, and what came of it."""
+"""Elastic runs: a query over a stream that ends, until it has taken in all of it, and what came of its steps.
+
+Runs are cut by the stream, not by the clock: each has the same records and the same work, and where it is measured from
+is a time of the stream. A busy machine makes steps longer, and a run with them, but not other steps of another stream.
+"""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
 
-MOST_WAIT_S: Final = 120.0
-"""For the first step of a run, and for the least number of them."""
+PERIOD: Final = "2.5 seconds"
+WARM_UP_S: Final = 8.0
+"""Of the stream: the first steps of a run start Python and compile what Spark makes of the query."""
+LEAST_STEPS: Final = 3
+Rows = dict[str, "np.ndarray[Any, Any]"]
 
 
-def squeezed(trace: Path, folder: Path, seconds: float, records_per_s: float) -> tuple[Path, float]:
-    """A trace with the same ups and downs in so many seconds, at this mean rate; and its highest second over that."""
+def squeezed(trace: Path, folder: Path, seconds: float, records_per_s: float) -> tuple[dict[str, Any], float]:
+    """A stream with the ups and downs of a trace in so many seconds, at this mean rate; and its highest second over it.
+
+    It ends after them.
+    """
     counts = np.array([float(line.split()[1]) for line in trace.read_text().splitlines() if line.strip()])
     width = max(1, int(len(counts) // seconds))
-    means = counts[: len(counts) // width * width].reshape(-1, width).mean(axis=1)
+    means = counts[: len(counts) // width * width].reshape(-1, width).mean(axis=1)[: round(seconds)]
     scaled = np.round(means / means.mean() * records_per_s).astype(int)
     path = folder / trace.name
     path.write_text("".join(f"{second} {count}\n" for second, count in enumerate(scaled.tolist())))
-    return path, float(means.max() / means.mean())
+    stream = {"arrivals": "trace", "trace": str(path), "records": int(scaled.sum())}
+    return stream, float(means.max() / means.mean())
+
+
+def function_query(
+    spark: SparkSession, stream: dict[str, Any], work: Callable[[int], None], how: dict[str, Any]
+) -> ContinuousQuery:
+    """A function over windows that does this for so many records, on a stream at its own pace."""
+    options: dict[str, Any] = {"paced": "true", "attributes": 1, "keys": 64, "partitions": 1, "seed": 5}
+    df = spark.readStream.format("skypane-traffic").options(**{**options, "disorder": "none", **stream}).load()
+
+    def count(rows: Rows) -> dict[str, int]:
+        work(len(rows["id"]))
+        return {"n": len(rows["id"])}
+
+    count.__annotations__["rows"] = dict
+    windows = sp.stream(df, time="ts", key="key").window("500 milliseconds")
+    return windows.apply(count, "n long").parallel(inline_rows=0, **how)
 
 
 def run_query(
-    query: ContinuousQuery, seconds: float, beside: AbstractContextManager[None] | None = None, least_steps: int = 0
+    query: ContinuousQuery, records: int, most_s: float, beside: AbstractContextManager[Any] | None = None
 ) -> list[StepMetrics]:
-    """The steps that it takes in so long after the first one, perhaps beside something else."""
+    """The steps until all records are through, or so many seconds after the first step, perhaps beside something."""
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     running = query.start(sink=sp.DiscardSink(), checkpoint=folder / "checkpoint")
     with beside or nullcontext():
-        _wait(running, seconds, least_steps)
+        first = None
+        while running.is_active and running.metrics().delivered < records:
+            now = time.monotonic()
+            first = now if first is None and running.metrics().steps else first
+            if first is not None and now - first > most_s:
+                break
+            time.sleep(0.2)
         running.stop()
     if running.exception() is not None:
         raise RuntimeError("the benchmark query failed") from running.exception()
     shutil.rmtree(folder, ignore_errors=True)
-    return [step for step in running.metrics().recent if step.t_max_us is not None]
+    return [step for step in running.metrics().recent if step.t_max_us is not None and step.records]
 
 
-def _wait(running: sp.RunningQuery, seconds: float, least_steps: int) -> None:
-    """On a busy machine the first step may come late, and there may be few of them."""
-    asked, first = time.monotonic(), None
-    while running.is_active and time.monotonic() - asked < MOST_WAIT_S + seconds:
-        steps, now = running.metrics().steps, time.monotonic()
-        first = now if first is None and steps else first
-        if first is not None and now - first >= seconds and steps >= least_steps:
-            return
-        time.sleep(0.2)
+def warm(steps: Sequence[StepMetrics]) -> list[StepMetrics]:
+    """Those after the warm-up, by the time of the stream."""
+    began_us = min((step.t_max_us or 0 for step in steps), default=0)
+    return [step for step in steps if (step.t_max_us or 0) >= began_us + WARM_UP_S * 1e6]
 
 
-def summary(steps: Sequence[StepMetrics], warm_up_s: float) -> dict[str, Any]:
-    """What counts, without the warm-up."""
-    clock = np.array([step.committed_at for step in steps])
-    kept = clock >= clock[0] + warm_up_s if len(steps) else np.zeros(0, dtype=bool)
-    steps, clock = [step for step, keep in zip(steps, kept, strict=True) if keep], clock[kept]
-    if len(steps) < 3:
+def summary(steps: Sequence[StepMetrics]) -> dict[str, Any]:
+    """What counts of these steps."""
+    if len(steps) < LEAST_STEPS:
         return {"steps": len(steps)}
+    clock = np.array([step.committed_at for step in steps])
     lag_s = np.array([step_lag_s(step) for step in steps])
     latency_ms = [step.window_latency_ms for step in steps if step.window_latency_ms is not None]
     degrees = np.array([max(step.pane_degree or 1, step.window_degree) for step in steps], dtype=float)
@@ -72,21 +99,34 @@ def summary(steps: Sequence[StepMetrics], warm_up_s: float) -> dict[str, Any]:
     turns = turns[turns != 0]
     return {
         "steps": len(steps),
+        "records": sum(step.records for step in steps),
         "lag_s": float(np.median(lag_s)),
         "most_lag_s": float(lag_s.max()),
         "last_lag_s": float(lag_s[-1]),
         "longest_step_s": float(np.diff(clock).max()),
         "p99_latency_ms": float(np.percentile(latency_ms, 99)) if latency_ms else None,
         "core_s": core_s,
-        "core_share": core_s / float(clock[-1] - clock[0]),
+        "mean_degree": core_s / float(clock[-1] - clock[0]),
+        "core_share": core_s / ((steps[-1].t_max_us or 0) - (steps[0].t_max_us or 0)) * 1e6,
         "reversals": int((turns[1:] != turns[:-1]).sum()),
+        "rho": _median([s.elastic.rho_windows for s in steps if s.elastic]),
         "most_backlog_ms": max((s.elastic.backlog_ms or 0.0 for s in steps if s.elastic), default=None),
         "limit": next((s.elastic.limit for s in reversed(steps) if s.elastic and s.elastic.limit), None),
         "degrees": degrees.astype(int).tolist(),
     }
 
 
+def _median(told: Sequence[float | None]) -> float | None:
+    known = [value for value in told if value is not None]
+    return float(np.median(known)) if known else None
+
+
 def step_lag_s(step: StepMetrics) -> float:
     """How long ago the newest record of a step happened when it was committed: streams begin at the clock's time."""
-    committed_us = time.time() * 1e6 - (time.perf_counter() - step.committed_at) * 1e6
+    committed_us = wall_s(step) * 1e6
     return (committed_us - (step.t_max_us or committed_us)) / 1e6
+
+
+def wall_s(step: StepMetrics) -> float:
+    """When it was committed, as a time of day."""
+    return time.time() - (time.perf_counter() - step.committed_at)

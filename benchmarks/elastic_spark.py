@@ -7,34 +7,33 @@ run, at a rate at which the stream needs about :data:`MEAN_CORES` cores on avera
 from __future__ import annotations
 
 import json
-import multiprocessing
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from pyspark.sql import SparkSession
 from rich.table import Table
 
 import skypane as sp
-from benchmarks.elastic_runs import run_query, squeezed, summary
+from benchmarks.elastic_runs import PERIOD, WARM_UP_S, run_query, squeezed, summary, warm
 from benchmarks.kernels import data_folder
 from skypane.api.stream import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
 
 ATTRIBUTES: Final = 8
-MEAN_CORES: Final = 0.8
+MEAN_CORES: Final = 0.5
 """Of two: bursts need more than one core, quiet times much less."""
-MOST_STEP_S: Final = 4.0
+MOST_STEP_S: Final = 1.5
 """Admission: a step takes in at most what one core does in so long, so that one that is late becomes no later."""
-PERIOD: Final = "2.5 seconds"
-WARM_UP_S: Final = 6.0
 CONTROLLERS: Final = ("threshold", "ds2", "fuzzy")
 CALIBRATION_RATE: Final = 20_000.0
+CALIBRATION_S: Final = 10.0
+LENGTHS: Final = {True: (20.0, 12.0, 20.0), False: (24.0, 16.0, 32.0)}
+"""Seconds of a trace, and of the run beside a stressor before and after that begins; quick, and not."""
 
 
 def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
@@ -43,26 +42,27 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     traces = sorted(data_folder().glob("arrivals-*elastic.txt" if quick else "arrivals-*.txt"))
     controllers = CONTROLLERS[1:] if quick else CONTROLLERS
-    seconds = 16.0 if quick else 32.0
+    seconds, *around = LENGTHS[quick]
     per_record_s = calibrated(spark, cores)
     rate = MEAN_CORES / per_record_s
     found: dict[str, Any] = {"cores": cores, "seconds": seconds, "records_per_s": round(rate), "traces": {}}
     for trace in traces:
-        path, _ = squeezed(trace, folder, WARM_UP_S + seconds, rate)
-        stream = {"arrivals": "trace", "trace": str(path), "max_records_per_batch": round(MOST_STEP_S / per_record_s)}
-        runs = {name: measure(spark, stream, seconds, how) for name, how in ways(cores, controllers).items()}
+        stream, _ = squeezed(trace, folder, WARM_UP_S + seconds, rate)
+        stream["max_records_per_batch"] = round(MOST_STEP_S / per_record_s)
+        runs: dict[str, Any] = {}
         found["traces"][trace.stem.removeprefix("arrivals-")] = {"runs": runs}
-    found["waiting"] = waiting(traces, seconds, controllers)
-    found["stressed"] = stressed(spark, per_record_s, seconds)
+        for name, how in ways(cores, controllers).items():
+            runs[name] = measure(spark, stream, how, 4 * (WARM_UP_S + seconds))
+            print(trace.stem, name, json.dumps(runs[name]), file=sys.stderr, flush=True)
+    found["waiting"] = apart("elastic_waiting", seconds, ",".join(controllers), *traces)
+    found["stressed"] = apart("elastic_stressed", *around)
     return found
 
 
-def waiting(traces: Sequence[Path], seconds: float, controllers: Sequence[str]) -> dict[str, Any]:
-    """Work that waits, on more slots than there are cores, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.elastic_waiting", str(seconds), ",".join(controllers)]
-    said = subprocess.run(
-        [*command, *map(str, traces)], stdout=subprocess.PIPE, check=True, cwd=Path(__file__).parents[1]
-    )
+def apart(module: str, *arguments: object) -> dict[str, Any]:
+    """In a process of its own: slots belong to the session."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
+    said = subprocess.run(command, stdout=subprocess.PIPE, check=True, cwd=Path(__file__).parents[1])
     found: dict[str, Any] = json.loads(said.stdout.splitlines()[-1])
     return found
 
@@ -75,12 +75,14 @@ def ways(cores: int, controllers: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def calibrated(spark: SparkSession, cores: int) -> float:
     """Seconds of work for a record, which hardly depend on the rate."""
-    stream = {"arrivals": "poisson", "rate": CALIBRATION_RATE}
-    query = skyline(spark, stream, {"pane_degree": cores, "degree": cores})
-    steps = run_query(query, WARM_UP_S + 8.0, least_steps=5)[2:]
-    if not steps:
-        sys.exit("There were too few steps to measure anything: is the machine busy?")
-    return cores * sum(map(busy_ms, steps)) / 1e3 / sum(step.records for step in steps)
+    records = round(CALIBRATION_RATE * CALIBRATION_S)
+    stream = {"arrivals": "poisson", "rate": CALIBRATION_RATE, "records": records}
+    query = skyline(spark, {**stream, "max_records_per_batch": records // 8}, {"pane_degree": cores, "degree": cores})
+    # The first steps are cold; of the others each says the same, but for what else the machine does.
+    costs_s = [cores * busy_ms(step) / 1e3 / step.records for step in run_query(query, records, 300.0)[2:]]
+    if not costs_s:
+        sys.exit("There were too few steps to measure anything.")
+    return float(np.median(costs_s))
 
 
 def busy_ms(step: StepMetrics) -> float:
@@ -88,12 +90,9 @@ def busy_ms(step: StepMetrics) -> float:
     return (step.pane_utilization or 0.0) * step.pane_ms + (step.window_utilization or 0.0) * step.window_ms
 
 
-def measure(
-    spark: SparkSession, stream: dict[str, Any], seconds: float, how: dict[str, Any], *, stressor: bool = False
-) -> dict[str, Any]:
+def measure(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any], most_s: float) -> dict[str, Any]:
     """One run, without its warm-up."""
-    beside = stressing(WARM_UP_S + seconds / 3) if stressor else None
-    return summary(run_query(skyline(spark, stream, how), WARM_UP_S + seconds, beside), WARM_UP_S)
+    return summary(warm(run_query(skyline(spark, stream, how), stream["records"], most_s)))
 
 
 def skyline(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any]) -> ContinuousQuery:
@@ -112,78 +111,74 @@ def skyline(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any]) ->
     return windows.skyline(minimize=[f"a{i}" for i in range(ATTRIBUTES)]).parallel(inline_rows=0, **how)
 
 
-@contextmanager
-def stressing(after_s: float) -> Iterator[None]:
-    """After so many seconds, another program takes half of the machine."""
-    over = threading.Event()
-    programs: list[multiprocessing.process.BaseProcess] = []
-
-    def begin() -> None:
-        if not over.wait(after_s):
-            for _ in range(max(1, multiprocessing.cpu_count() // 2)):
-                program = multiprocessing.get_context("spawn").Process(target=burn, daemon=True)
-                program.start()
-                programs.append(program)
-
-    thread = threading.Thread(target=begin)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        for program in programs:
-            program.kill()
-            program.join()
-
-
-def burn() -> None:
-    """Use one core, until it is ended."""
-    while True:
-        sum(i * i for i in range(10_000))
-
-
-def stressed(spark: SparkSession, per_record_s: float, seconds: float) -> dict[str, Any]:
-    """Half of the machine is taken: from a stream that leaves room to grow, and from one that does not."""
-    elastic, fixed = {"elastic": sp.Elastic(period=PERIOD)}, {"pane_degree": 1, "degree": 1}
-    found: dict[str, Any] = {}
-    for name, cores, how in (
-        ("0.5 cores, fixed 1", 0.5, fixed),
-        ("0.5 cores, elastic", 0.5, elastic),
-        ("1.6 cores, elastic", 1.6, elastic),
-    ):
-        limit = round(MOST_STEP_S / per_record_s)
-        stream = {"arrivals": "poisson", "rate": cores / per_record_s, "max_records_per_batch": limit}
-        found[name] = measure(spark, stream, seconds, how, stressor=True)
-    return found
-
-
 def tables(found: dict[str, Any]) -> list[Table]:
-    """A row for each run."""
-    title = f"Elastic degrees on Spark, {found['cores']} cores, {found['seconds']:.0f} s"
+    """The traces, then the stressor."""
+    return [_traces(found), _stressed(found["stressed"])]
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=title, title_justify="left")
-    columns = ("trace", "degrees by", "cores", "lag, median s", "most", "last", "step, most", "latency p99", "turns")
     for column in columns:
         table.add_column(column, justify="left" if column in columns[:2] else "right")
+    return table
+
+
+def _traces(found: dict[str, Any]) -> Table:
+    """A row for each run."""
+    columns = ("trace", "degrees by", "steps", "core-s", "cores", "lag, median s", "most", "last")
+    table = _table(
+        f"Elastic degrees on Spark, {found['cores']} cores, {found['seconds']:.0f} s of the stream",
+        (*columns, "step, most s", "latency p99 s", "turns"),
+    )
     groups = [(f"{name}", trace["runs"]) for name, trace in found["traces"].items()]
     groups += [(f"{name}, work that waits", trace["runs"]) for name, trace in found["waiting"].items()]
-    groups += [("stressor", found.get("stressed", {}))]
     limits = []
     for name, runs in groups:
         for how, one in runs.items():
             table.add_row(name, how, *_cells(one))
             limits += [f"{name}, {how}: {one['limit']}"] if one.get("limit") else []
     table.caption = "\n".join(limits) or None
-    return [table]
+    return table
 
 
 def _cells(measured: dict[str, Any]) -> list[str]:
     if "lag_s" not in measured:
-        return [f"{measured['steps']} steps only"]
+        return [str(measured["steps"]), "too few steps"]
     latency = measured["p99_latency_ms"]
     return [
+        str(measured["steps"]),
+        f"{measured['core_s']:.0f}",
         f"{measured['core_share']:.2f}",
         *(f"{measured[name]:.1f}" for name in ("lag_s", "most_lag_s", "last_lag_s", "longest_step_s")),
-        "-" if latency is None else f"{latency / 1e3:.1f} s",
+        "-" if latency is None else f"{latency / 1e3:.1f}",
         str(measured["reversals"]),
+    ]
+
+
+def _stressed(found: dict[str, Any]) -> Table:
+    """Before and after."""
+    columns = ("cores needed", "degrees by", "stressor takes", "", "steps", "mean degree", "utilization")
+    title = f"Beside a CPU stressor from mid-run on (figure 18), {found['cores']} cores, {found['slots']} slots"
+    table = _table(title, (*columns, "lag, median s", "last", "step, most s"))
+    limits = []
+    for one in found["runs"]:
+        share = one["stressor_share"]
+        for when in ("before", "after"):
+            part, takes = one[when], "-" if when == "before" or share is None else f"{share:.0%}"
+            row = (f"{one['cores_needed']:.2f}", one["degrees_by"], takes, when, str(part["steps"]))
+            table.add_row(*row, *_part_cells(part))
+            limits += [f"{row[0]}, {row[1]}, {when}: {part['limit']}"] if part.get("limit") else []
+    table.caption = "\n".join(limits) or None
+    return table
+
+
+def _part_cells(part: dict[str, Any]) -> list[str]:
+    if "lag_s" not in part:
+        return ["too few steps"]
+    rho = part["rho"]
+    names = ("lag_s", "last_lag_s", "longest_step_s")
+    return [
+        f"{part['mean_degree']:.1f}",
+        "-" if rho is None else f"{rho:.2f}",
+        *(f"{part[name]:.1f}" for name in names),
     ]

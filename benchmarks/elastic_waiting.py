@@ -14,17 +14,15 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 import skypane as sp
-from benchmarks.elastic_runs import run_query, squeezed, summary
+from benchmarks.elastic_runs import PERIOD, WARM_UP_S, function_query, run_query, squeezed, summary, warm
 
 SLOTS: Final = 8
 MEAN_SLOTS: Final = 2.0
 """What the stream needs on average; each record waits as long as it takes for that."""
 RECORDS_PER_S: Final = 400.0
-PERIOD: Final = "2.5 seconds"
-WARM_UP_S: Final = 6.0
+MOST_STEP_S: Final = 6.0
+"""Admission: a step takes in at most what one slot does in so long."""
 
 
 def main() -> None:
@@ -34,7 +32,8 @@ def main() -> None:
     spark = sp.embedded_session("skypane-bench-waiting", cores=SLOTS, log_file=folder / "spark.log")
     found: dict[str, Any] = {}
     for trace in traces:
-        path, highest = squeezed(trace, folder, WARM_UP_S + seconds, RECORDS_PER_S)
+        stream, highest = squeezed(trace, folder, WARM_UP_S + seconds, RECORDS_PER_S)
+        stream["max_records_per_batch"] = round(MOST_STEP_S * RECORDS_PER_S / MEAN_SLOTS)
         peak = min(SLOTS, math.ceil(highest * MEAN_SLOTS))
         ways: dict[str, dict[str, Any]] = {
             f"fixed {peak}": {"pane_degree": peak, "degree": peak},
@@ -43,24 +42,16 @@ def main() -> None:
         runs: dict[str, Any] = {}
         found[trace.stem.removeprefix("arrivals-")] = {"runs": runs, "peak": peak}
         for name, how in ways.items():
-            runs[name] = play(spark, path, seconds, how)
+            steps = run_query(function_query(spark, stream, wait, how), stream["records"], 4 * (WARM_UP_S + seconds))
+            runs[name] = summary(warm(steps))
             print(trace.stem, name, json.dumps(runs[name]), file=sys.stderr, flush=True)
     spark.stop()
     print(json.dumps(found))
 
 
-def play(spark: Any, trace: Path, seconds: float, how: dict[str, Any]) -> dict[str, Any]:
-    """One run over the trace."""
-    options: dict[str, Any] = {"arrivals": "trace", "trace": str(trace), "paced": "true", "attributes": 1, "keys": 64}
-    df = spark.readStream.format("skypane-traffic").options(**options, partitions=1, seed=5, disorder="none").load()
-
-    def wait(rows: dict[str, np.ndarray[Any, Any]]) -> dict[str, int]:
-        time.sleep(len(rows["id"]) * MEAN_SLOTS / RECORDS_PER_S)
-        return {"n": len(rows["id"])}
-
-    asked = sp.stream(df, time="ts", key="key").window("500 milliseconds").apply(wait, "n long")
-    steps = run_query(asked.parallel(inline_rows=0, **how), WARM_UP_S + seconds)
-    return summary(steps, WARM_UP_S)
+def wait(records: int) -> None:
+    """As a call of a service for each of them would."""
+    time.sleep(records * MEAN_SLOTS / RECORDS_PER_S)
 
 
 if __name__ == "__main__":

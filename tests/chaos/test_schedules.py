@@ -26,7 +26,7 @@ from tests.chaos.process import Work
 from tests.chaos.schedules import World, contents, record, run_schedule
 from tests.support.records import SCHEMA
 
-WORLDS, SCHEDULES = 100, 10
+WORLDS, SCHEDULES = 100, 5
 SOAK_WORLDS, SOAK_SCHEDULES = 5_000, 20
 
 

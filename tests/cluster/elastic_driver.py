@@ -1,6 +1,6 @@
-"""A driver process whose executors follow a script: orders are lines of JSON, each answered by a line of JSON.
+"""A driver process on whatever master it is told: orders are lines of JSON, each answered by a line of JSON.
 
-The script decides what a controller would, whatever the load; everything else is the real thing.
+Executors follow a script. It decides what a controller would, whatever the load; everything else is the real thing.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.control.elastic import ElasticDecision, Snapshot
 from skypane.spark.executors.cluster import Cluster
+from tests.spark_support.jvm import SHORT_LIVED
 from tests.spark_support.streams import read_batches
 
 WAIT_S = 240
@@ -41,6 +42,19 @@ def elastic_query(df: DataFrame, controller: Any) -> ContinuousQuery:
     return windowed.skyline(minimize="a", maximize="b").parallel(elastic=elastic, inline_rows=0)
 
 
+def fixed_query(df: DataFrame) -> ContinuousQuery:
+    """Two tasks in each stage, always."""
+    windowed = sp.stream(df, time="ts", key="zone").window("1 second", slide="500 milliseconds")
+    return windowed.top_delta(2, minimize="a", maximize="b").parallel(degree=2, inline_rows=0)
+
+
+def outputs(folder: Path) -> dict[str, Any]:
+    """A checkpoint and sinks that outlive the process."""
+    sinks = {"sink": "results", "late": "late", "quarantine": "quarantine"}
+    places: dict[str, Any] = {option: sp.ParquetSink(folder / name) for option, name in sinks.items()}
+    return {"checkpoint": folder / "checkpoint", **places}
+
+
 class Process:
     """One session, its query, its script."""
 
@@ -51,18 +65,35 @@ class Process:
         self.cluster = Cluster(spark.sparkContext)
         self.running: Any = None
 
-    def start(self, **options: Any) -> dict[str, Any]:
-        """Begin, or continue where the last process was."""
-        query = elastic_query(read_batches(self.spark, self.folder / "in"), self.script)
-        sinks: dict[str, Any] = {name: sp.ParquetSink(self.folder / name) for name in ("late", "quarantine")}
-        self.running = query.start(
-            sink=sp.ParquetSink(self.folder / "results"),
-            checkpoint=self.folder / "checkpoint",
-            idle_timeout=None,
-            **sinks,
-            **{"trigger": "0 seconds", **options},
+    def hello(self) -> dict[str, Any]:
+        """It has a session."""
+        return {"application": self.spark.sparkContext.applicationId}
+
+    def fixed(self, folder: str) -> dict[str, Any]:
+        """What is there, with fixed degrees; then the same records as one table."""
+        place = Path(folder)
+        running = fixed_query(read_batches(self.spark, place / "in", files=2)).start(
+            **outputs(place), available_now=True, flush=True
         )
-        return {"application": self.spark.sparkContext.applicationId, "explain": self.running.explain()}
+        running.await_termination()
+        table = self.spark.read.parquet(str(place / "in")).where("a is not null and not isnan(a) and b is not null")
+        best = sp.skyline(table, minimize="a", maximize="b", by="zone")
+        metrics = running.metrics()
+        return {
+            "executors": len(self.cluster.executors()),
+            "ledger": metrics.ledger.to_json(),
+            "windows": metrics.windows,
+            "window_tasks": max(step.window_tasks for step in metrics.recent),
+            "inline": any(step.window_inline for step in metrics.recent if step.window_tasks),
+            "best": sorted(row.n for row in best.select("n").collect()),
+        }
+
+    def start(self, degree: int = 1, **options: Any) -> dict[str, Any]:
+        """Begin, or continue where the last process was."""
+        self.script.degree = degree
+        query = elastic_query(read_batches(self.spark, self.folder / "in"), self.script)
+        self.running = query.start(**outputs(self.folder), idle_timeout=None, **{"trigger": "0 seconds", **options})
+        return {"explain": self.running.explain()}
 
     def stop(self) -> dict[str, Any]:
         """After the step under way."""
@@ -79,8 +110,8 @@ class Process:
         os.environ["SKYPANE_FAILPOINT"] = at
         return {}
 
-    def wait(self, delivered: int, executors: int) -> dict[str, Any]:
-        """Until so many records are through, and there are so many executors, all of them warm."""
+    def wait(self, delivered: int, executors: int | None) -> dict[str, Any]:
+        """Until so many records are through, and there are so many executors, if it matters, all of them warm."""
         deadline = time.monotonic() + WAIT_S
         while not self.is_there(delivered, executors):
             assert self.running.exception() is None, self.running.exception()
@@ -89,14 +120,15 @@ class Process:
         steps = [[step.pane_degree, step.window_degree] for step in self.running.metrics().recent]
         return {"degrees": steps, "ledger": self.running.metrics().ledger.to_json()}
 
-    def is_there(self, delivered: int, executors: int) -> bool:
+    def is_there(self, delivered: int, executors: int | None) -> bool:
         metrics = self.running.metrics()
         # A step is committed a moment before it is in the log of steps.
-        if metrics.last is None or metrics.last.step < metrics.steps:
+        if metrics.last is None or metrics.last.step < metrics.steps or metrics.delivered < delivered:
             return False
-        if metrics.delivered < delivered or len(self.cluster.executors()) != executors:
-            return False
-        return bool(self.running._run._driver._executors.ready() == executors)
+        if executors is None:
+            return True
+        warm = self.running._run._driver._executors.ready()
+        return len(self.cluster.executors()) == executors and warm in (None, executors)
 
     def play(self, stream: dict[str, Any], records: int, controller: str) -> dict[str, Any]:
         """A paced stream with more work than one executor bears, until it is through and most are released again."""
@@ -114,16 +146,17 @@ class Process:
             "checkpoint": self.folder / "playing",
         }
         self.running = query.start(trigger="0 seconds", idle_timeout="5 seconds", **options)
-        most, deadline = 0, time.monotonic() + WAIT_S
+        deadline = time.monotonic() + WAIT_S
         while self.running.metrics().delivered < records or len(self.cluster.executors()) > 1:
-            most = max(most, self.running.metrics().last.executors if self.running.metrics().last else 0)
             assert self.running.exception() is None, self.running.exception()
             assert time.monotonic() < deadline, f"{self.running!r}, {self.cluster.executors()}"
             time.sleep(0.05)
         self.running.stop()
+        steps = [[step.pane_degree, step.window_degree, step.executors] for step in self.running.metrics().recent]
         self.running = query.start(available_now=True, flush=True, **options)
         self.running.await_termination()
-        return {"most": most, "ledger": self.running.metrics().ledger.to_json()}
+        ledger = self.running.metrics().ledger.to_json()
+        return {"steps": steps, "ledger": ledger, "explain": self.running.explain()}
 
     def finish(self) -> dict[str, Any]:
         """Stop, then close all windows."""
@@ -135,18 +168,21 @@ class Process:
 
 
 def main() -> None:
-    master, folder, jvm_options = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+    master, folder, settings = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
     builder = SparkSession.builder.master(master)
     for name, value in {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.cores.max": "3",
         "spark.executor.cores": "1",
         "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": jvm_options,
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
+        # All workers take part from the first task on.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
         "spark.locality.wait": "0s",
+        **settings,
     }.items():
         builder = builder.config(name, value)
     process = Process(builder.getOrCreate(), folder)

@@ -69,11 +69,10 @@ class World:
     _undisturbed: dict[tuple[str, Cuts], Left] = field(default_factory=dict)
 
     def prepare(self, chains: Iterable[Chain]) -> None:
-        """Have one process run all of them undisturbed; the next ones start faster for it."""
-        driver = self.launcher.first()
+        """Have one process run all of them undisturbed."""
+        driver = self.launcher.take()
         for chain in chains:
             self.undisturbed(chain, PLAIN_CUTS[: chain.files], driver)
-        driver.dismiss()
         driver.end()
 
     def kill_at(self, chain: Chain, failpoint: str, *, must: bool = True, **how: Any) -> bool:
@@ -106,7 +105,7 @@ class World:
 
     def verify(self, chains: Iterable[Chain]) -> None:
         """Have one process run all of them to their end: they must leave what undisturbed runs do."""
-        driver = self.launcher.take()
+        driver = self.launcher.take(ahead=0)
         for chain in chains:
             driver.order(self._orders(chain))
             said = driver.answer()
@@ -119,13 +118,20 @@ class World:
             assert ended_together(found, len(made)) == ended_together(wanted.contents, len(made)), chain
         driver.end()
 
-    def undisturbed(self, chain: Chain, wanted: Cuts, driver: DriverProcess | None = None) -> Left:
-        """A run over the same records in these batches."""
+    def undisturbed(
+        self,
+        chain: Chain,
+        wanted: Cuts,
+        driver: DriverProcess | None = None,
+        parallel: Mapping[str, Any] | None = None,
+    ) -> Left:
+        """A run over the same records in these batches; in the driver, which takes least, unless said otherwise."""
         key = (chain.name, wanted)
         if key not in self._undisturbed:
             assert driver is not None
             name = f"{chain.name}-undisturbed-{len(self._undisturbed)}"
-            driver.order({**self._orders(chain, source=self.source(wanted)), "output": str(self.folder / name)})
+            orders = self._orders(chain, source=self.source(wanted), parallel=parallel or {"inline_rows": 100_000})
+            driver.order({**orders, "output": str(self.folder / name)})
             said = driver.answer()
             assert said is not None
             assert len(cuts(self.folder / name)) == len(wanted)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,16 @@ from tests.spark_support.jvm import SHORT_LIVED
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 300
-_JVM = f"{SHORT_LIVED} -Xlog:disable"
 
 
 class DriverProcess:
     """One process in a session of its own, so that its JVM and Python workers can be found and ended."""
 
     def __init__(
-        self, log: Path, jvm_options: str, module: str = "tests.crash.driver", arguments: Sequence[str] = ()
+        self, log: Path, jvm: str = SHORT_LIVED, module: str = "tests.crash.driver", arguments: Sequence[str] = ()
     ) -> None:
         self._log = log
-        environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"{_JVM} {jvm_options}"}
+        environment = {**os.environ, "SPARK_SUBMIT_OPTS": jvm}
         environment.pop("SKYPANE_FAILPOINT", None)
         with log.with_suffix(".err").open("wb") as errors:
             self._process = subprocess.Popen(
@@ -73,19 +72,29 @@ class DriverProcess:
         return bool(select.select([self._process.stdout], [], [], 0)[0])
 
     def dismiss(self) -> None:
-        """Have it end by itself, and wait for that."""
+        """Have it end by itself, and wait for that and for its JVM, which outlives it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         assert self._process.wait(WAIT_S) == 0, self.errors()
+        deadline = time.monotonic() + WAIT_S
+        while any(self._session()):
+            assert time.monotonic() < deadline, f"its JVM does not end:\n{self.errors()}"
+            time.sleep(0.01)
 
     def end(self) -> None:
         """SIGKILL to every process of its session, Python workers in groups of their own included."""
-        for process in Path("/proc").glob("[0-9]*"):
+        for process in self._session():
             with suppress(OSError):  # It may end in the meantime.
-                session = int((process / "stat").read_text().rpartition(")")[2].split()[3])
-                if session == self._process.pid:
-                    os.kill(int(process.name), signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
         self._process.wait(WAIT_S)
+
+    def _session(self) -> Iterator[int]:
+        """The processes that it and those it started are."""
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                state, _, _, session = (process / "stat").read_text().rpartition(")")[2].split()[:4]
+                if int(session) == self._process.pid and state != "Z":
+                    yield int(process.name)
 
     def errors(self) -> str:
         """What it said on standard error, for a failing test."""
@@ -95,27 +104,16 @@ class DriverProcess:
 class Launcher:
     """Keeps some processes starting ahead of time: a JVM takes longer to start than a test's work takes."""
 
-    def __init__(self, folder: Path, ahead: int = 1) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._ahead = ahead
-        self._archive = folder / "classes.jsa"
         self._started = 0
         self._waiting: deque[DriverProcess] = deque()
         self._all: list[DriverProcess] = []
 
-    def first(self) -> DriverProcess:
-        """A process that leaves an archive of loaded classes behind: the others start twice as fast."""
-        return self._spawn(f"-XX:ArchiveClassesAtExit={self._archive}")
-
-    @property
-    def started(self) -> int:
-        """How many processes there have been."""
-        return self._started
-
-    def take(self) -> DriverProcess:
-        """The next process; another one begins to start."""
-        while len(self._waiting) <= self._ahead:
-            self._waiting.append(self._spawn(f"-XX:SharedArchiveFile={self._archive}"))
+    def take(self, ahead: int = 1) -> DriverProcess:
+        """The next process; so many others begin to start."""
+        while len(self._waiting) <= ahead:
+            self._waiting.append(self.spawn())
         return self._waiting.popleft()
 
     def close(self) -> None:
@@ -123,8 +121,9 @@ class Launcher:
         for process in self._all:
             process.end()
 
-    def _spawn(self, jvm_options: str) -> DriverProcess:
+    def spawn(self, jvm: str = SHORT_LIVED) -> DriverProcess:
+        """One that begins to start now."""
         self._started += 1
-        process = DriverProcess(self._folder / f"driver-{self._started}.log", jvm_options)
+        process = DriverProcess(self._folder / f"driver-{self._started}.log", jvm)
         self._all.append(process)
         return process

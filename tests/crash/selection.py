@@ -6,6 +6,8 @@ the skylines of windows of records and of every instant, they share the joins.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.chaos import configurations
 from tests.chaos.configurations import Configuration
 from tests.crash.chains import Chain
@@ -108,14 +110,19 @@ ROWS = Chain(
     files=6,
 )
 CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, ROWS, LIVE, INTERVALS)
-KILLS = {
-    SKYLINE.name: ("step.begin", "late.published"),
-    TOP_DELTA.name: ("quarantine.published",),
-    APPLY.name: ("failed.published",),
-    FOLD.name: ("windows.done",),
-    ROWS.name: ("panes.done",),
-    LIVE.name: ("results.published",),
-    INTERVALS.name: ("results.staged",),
-    TOP_K.name: ("manifest.written", "manifest.committed", "step.cleaned"),
-}
-"""Where processes die, in this order; ``intent.logged`` is left to an idle stream. ``make soak`` kills all at all."""
+LOGS = replace(SKYLINE, name="logs", files=5)
+"""Dies between Spark's two logs, at the begin of a step."""
+IN_THE_DECIDED_STEP = "results.published"
+"""Where the process dies that finds what the clock decided; the one before it died at ``intent.logged``."""
+KILLS = (
+    (SKYLINE, "late.published"),
+    (TOP_DELTA, "quarantine.published"),
+    (TOP_K, "manifest.written"),
+    (APPLY, "failed.published"),
+    (FOLD, "windows.done"),
+    (ROWS, "panes.done"),
+    (LIVE, "results.staged"),
+    (INTERVALS, "manifest.committed"),
+    (TOP_K, "step.cleaned"),
+)
+"""Where processes die within batches, in this order."""

@@ -30,6 +30,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
+from tests.support.marks import LONG
 
 pytestmark = pytest.mark.spark
 
@@ -96,7 +97,7 @@ def mended(key: tuple[Any, ...], records: pa.Table) -> dict[str, Any]:
     return {"rows": records.num_rows}
 
 
-@pytest.mark.parametrize("inline_rows", [100_000, 0])
+@pytest.mark.parametrize("inline_rows", [LONG(100_000), 0])
 def test_a_function_that_fails_ends_the_query_and_a_mended_one_continues(
     spark: SparkSession, tmp_path: Path, batches: list[pa.Table], inline_rows: int
 ) -> None:
@@ -127,7 +128,7 @@ def exits(records: pa.Table) -> dict[str, Any]:
     sys.exit(f"{records.num_rows} records")
 
 
-@pytest.mark.parametrize("inline_rows", [100_000, 0])
+@pytest.mark.parametrize("inline_rows", [100_000, LONG(0)])
 def test_a_function_that_exits_ends_the_query_and_nothing_else(
     spark: SparkSession, tmp_path: Path, batches: list[pa.Table], inline_rows: int
 ) -> None:

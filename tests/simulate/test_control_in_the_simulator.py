@@ -33,9 +33,9 @@ def run(level: str, strategy: str, degree: int) -> PaneRun:
         ("none", 5),
         LONG("none", 6),
         LONG("low", 9),
-        ("low", 12),
+        LONG("low", 12),
         LONG("low", 17),
-        ("high", 9),
+        LONG("high", 9),
         LONG("high", 12),
         ("high", 17),
     ],
@@ -49,7 +49,7 @@ def test_without_bursts_and_with_enough_workers_nothing_is_split() -> None:
     assert run("none", "adaptive_pid", 9).sustained == 1.0
 
 
-@pytest.mark.parametrize("degree", [15, 16, 17])
+@pytest.mark.parametrize("degree", [LONG(15), LONG(16), 17])
 def test_pid_splits_less_than_adaptive_when_there_are_workers_to_spare(degree: int) -> None:
     plain, controlled = run("high", "adaptive", degree), run("high", "adaptive_pid", degree)
     assert plain.utilization < 0.85  # unnecessarily fast
@@ -57,7 +57,7 @@ def test_pid_splits_less_than_adaptive_when_there_are_workers_to_spare(degree: i
     assert controlled.selected_per_pane < plain.selected_per_pane
 
 
-@pytest.mark.parametrize("degree", [7, 9])
+@pytest.mark.parametrize("degree", [LONG(7), 9])
 def test_pid_splits_more_than_adaptive_when_that_removes_the_bottleneck(degree: int) -> None:
     plain, controlled = run("high", "adaptive", degree), run("high", "adaptive_pid", degree)
     assert plain.utilization > 1.5
@@ -83,7 +83,7 @@ def keeps_up(level: str, strategy: str, degree: int) -> bool:
         ("none", "adaptive_pid", 3, 5),
         ("none", "adaptive", 6, 7),
         ("none", "pane_rr", 6, 7),
-        ("high", "tuple_rr", 4, 6),
+        LONG("high", "tuple_rr", 4, 6),
         LONG("high", "adaptive_pid", 5, 9),
         LONG("high", "adaptive", 9, 12),
         ("high", "pane_rr", 16, None),

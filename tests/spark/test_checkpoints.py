@@ -27,6 +27,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
+from tests.support.marks import LONG
 
 pytestmark = pytest.mark.spark
 
@@ -123,7 +124,7 @@ def test_policy_sinks_and_degree_may_change(windowed: Windowed, checkpoint: Path
     assert outputs.results.rows()
 
 
-@pytest.mark.parametrize("inline_rows", [0, 100_000])
+@pytest.mark.parametrize("inline_rows", [0, LONG(100_000)])
 def test_a_time_zone_or_column_order_of_the_session_may_change(
     spark: SparkSession, tmp_path: Path, inline_rows: int
 ) -> None:

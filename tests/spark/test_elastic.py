@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.api.stream import ContinuousQuery
 from skypane.control.elastic import ElasticDecision, Snapshot
+from skypane.model.errors import OptionError
+from skypane.spark.elastic_metrics import ElasticMetrics
 from skypane.spark.sinks.base import StepRows
 from tests.spark_support.streams import (
     CollectSink,
@@ -38,6 +42,16 @@ class Script(CollectSink):
     def decide(self, seen: Snapshot) -> ElasticDecision:
         del seen
         return ElasticDecision(self.degree, self.degree)
+
+
+class Two:
+    """A controller of somebody's own."""
+
+    name = "two"
+
+    def decide(self, seen: Snapshot) -> ElasticDecision:
+        del seen
+        return ElasticDecision(2, 2)
 
 
 def query(spark: SparkSession, folder: Path, script: Script, **parallel: Any) -> ContinuousQuery:
@@ -81,22 +95,59 @@ def test_degrees_change_between_steps_and_a_restart_goes_on_with_what_was_decide
     check_run(spark, asked, batches, outputs, second.metrics())
 
 
-def test_what_waits_at_a_paced_source_is_known(spark: SparkSession) -> None:
-    """A thousand records come each second, of which a step takes ten."""
+def test_where_capacity_does_not_allow_it_steps_stay_small_and_the_metrics_say_so(spark: SparkSession) -> None:
+    """A thousand records come each second, of which a step takes ten, whatever the degree."""
     df = (
         spark.readStream.format("skypane-traffic")
         .options(rate=1000, paced="true", attributes=2, max_records_per_batch=10, partitions=1, seed=1)
         .load()
     )
-    windowed = sp.stream(df, time="ts").window("1 second")
-    running = windowed.skyline(minimize="a0").parallel(elastic=True).start(sink=sp.DiscardSink(), trigger="0 seconds")
-    told: list[float | None] = []
-    while running.is_active and not any(told):
-        told = [step.elastic.backlog_ms for step in running.metrics().recent if step.elastic]
+    asked = sp.stream(df, time="ts").window("1 second").skyline(minimize="a0")
+    elastic = sp.Elastic(max_degree=2, period="1 millisecond", dwell=1)
+    running = asked.parallel(elastic=elastic).start(sink=sp.DiscardSink(), trigger="0 seconds")
+    said: ElasticMetrics | None = None
+    while running.is_active and (said is None or said.limit is None):
+        steps = running.metrics().recent
+        said = steps[-1].elastic if steps else None
         running.await_termination(0.05)
     running.stop()
     running.await_termination()
-    assert any(told)
+    assert said is not None
+    assert said.limit is not None
+    assert re.match(r".* s of work wait at the source, and there are 2 tasks, the most that there may be\.", said.limit)
+    assert "Raise max_degree, or limit what a step takes in" in said.limit
+    assert (said.backlog_ms or 0.0) > 1.0
+    assert (said.rho_panes or 0.0) > 1.0
+    assert said.wanted_pane_degree == 2
+    assert 0 < max(step.records for step in running.metrics().recent) <= 10
+
+
+def test_a_restart_may_have_other_limits_another_controller_or_none(spark: SparkSession, tmp_path: Path) -> None:
+    batches, outputs = random_batches(seed=9, batches=6), Outputs()
+    asked = query(spark, tmp_path, Script())
+    options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint", "flush": False}
+    degrees: list[list[int | None]] = []
+
+    def go_on(upto: int, **parallel: Any) -> sp.RunningQuery:
+        done = sum(map(len, degrees))
+        write_batches(tmp_path / "in", batches[done:upto], first=done)
+        run = run_to_end(asked.parallel(**parallel), outputs, **{**options, "flush": upto == len(batches)})
+        degrees.append([step.pane_degree for step in run.metrics().recent if step.kind == "batch"])
+        return run
+
+    go_on(2, elastic=sp.Elastic(min_degree=2, controller="fuzzy"))
+    # No more than there may be now.
+    assert "decided by ds2 every 1 s" in go_on(3, elastic=sp.Elastic(max_degree=1, period="1 second")).explain()
+    # At least as many; what one run has decided the next goes on with.
+    go_on(4, elastic=sp.Elastic(min_degree=2, controller=Two(), period="1 microsecond", dwell=7))
+    refused = asked.parallel(elastic=sp.Elastic(min_degree=8))
+    with pytest.raises(OptionError, match="min_degree=8 is more than the 2 tasks that Spark can run here at a time"):
+        run_to_end(refused, outputs, **options)
+    go_on(5, elastic=False, pane_degree=1, degree=2)
+    # Fixed degrees decide nothing, so nothing of before is left: it begins with the fewest.
+    last = go_on(6, elastic=sp.Elastic(controller="threshold"))
+    assert degrees == [[2, 2], [1], [2], [1], [1]]
+    check_run(spark, asked, batches, outputs, last.metrics())
 
 
 def test_fixed_degrees_have_no_elastic_metrics(spark: SparkSession, tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ class Context:
 class MadeUp:
     """A cluster whose executors come when the test says so."""
 
+    idle_timeout = "5s"
+
     def __init__(self, alive: int = 1, cores: int = 1) -> None:
         self.context: Any = Context()
         self.cores = cores
@@ -169,7 +171,7 @@ def test_with_dynamic_allocation_only_tasks_follow() -> None:
     assert cluster.asked == []
     assert executors.ready() is None
     assert (executors.count(), executors.slots()) == (2, 4)
-    assert "dynamic allocation" in executors.describe()
+    assert executors.describe().endswith("adds executors while tasks wait, releases those idle for 5s")
 
 
 def session(master: str, **conf: str) -> Any:
@@ -191,7 +193,7 @@ def test_who_follows_depends_on_how_spark_runs() -> None:
     assert "the 4 slots of this machine" in choice.explain_executors(session("local[4]"))
     assert choice.explain_executors(session("spark://host:7077")) == requested.EXPLAINED
     allocating = session("yarn", **{f"{ALLOCATION}enabled": "true"})
-    assert "Spark's dynamic allocation" in choice.explain_executors(allocating)
+    assert choice.explain_executors(allocating).endswith("releases those idle for 60s")
     definition: Any = None
     assert choice.executors_of(session("local[4]"), definition, Elastic(), 4) == GivenSlots(4)
     assert choice.executors_of(session("spark://host:7077"), definition, None, 4) == GivenSlots(4)

@@ -28,6 +28,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
+from tests.support.marks import LONG
 from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
@@ -38,7 +39,7 @@ def skyline_of(spark: SparkSession, folder: Path, policy: Lateness, **stream: An
     return source.window("1 second", "500 ms").skyline(minimize="a", maximize="b").lateness(policy)
 
 
-@pytest.mark.parametrize("inline_rows", [100_000, 0])
+@pytest.mark.parametrize("inline_rows", [LONG(100_000), 0])
 def test_sinks_hold_the_last_revision_of_every_window(spark: SparkSession, tmp_path: Path, inline_rows: int) -> None:
     batches = random_batches(5, batches=7)
     write_batches(tmp_path / "in", batches, files=2)
@@ -75,7 +76,7 @@ def test_sinks_hold_the_last_revision_of_every_window(spark: SparkSession, tmp_p
     assert answers(sp.latest_revisions(appended, key="city").toArrow().to_pylist()) == wanted
 
 
-@pytest.mark.parametrize("policy", [sp.DropRatio(0.05), sp.Harm(0.02), sp.KSlack(memory="5 seconds")])
+@pytest.mark.parametrize("policy", [LONG(sp.DropRatio(0.05)), sp.Harm(0.02), sp.KSlack(memory="5 seconds")])
 def test_a_controlled_slack_survives_restarts(spark: SparkSession, tmp_path: Path, policy: Lateness) -> None:
     batches = random_batches(11, batches=6)
     query = skyline_of(spark, tmp_path / "in", policy)

@@ -33,6 +33,7 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
+from tests.support.marks import LONG
 from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
@@ -277,7 +278,7 @@ def test_functions_get_large_outputs_too(spark: SparkSession, tmp_path: Path) ->
     assert seen == [(count, count * (count - 1) // 2)]
 
 
-@pytest.mark.parametrize("name", ["json", "orc", "parquet"])
+@pytest.mark.parametrize("name", ["json", LONG("orc"), "parquet"])
 def test_spark_formats(spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path, name: str) -> None:
     run(query, sink=sp.FormatSink(name, path=str(tmp_path / "out")))
     kept = wanted.results.tables[0].schema

@@ -75,7 +75,7 @@ def test_answers_and_fates_do_not_depend_on_the_strategy(
     assert f"{degree} tasks, routed by {splitting}" in running.explain()
 
 
-@pytest.mark.parametrize(("pane_degree", "tasks"), [(1, 1), (2, 2), (9, 4), (None, 2)])
+@pytest.mark.parametrize(("pane_degree", "tasks"), [LONG(1, 1), LONG(2, 2), (9, 4), (None, 2)])
 def test_source_partitions_share_tasks_where_there_are_more(
     spark: SparkSession,
     query: ContinuousQuery,
@@ -100,7 +100,7 @@ def committed(checkpoint: Path) -> dict[str, object]:
     return state
 
 
-@pytest.mark.parametrize("then", ["adaptive_pid", "tuple_rr", "combine"])
+@pytest.mark.parametrize("then", ["adaptive_pid", LONG("tuple_rr"), "combine"])
 def test_a_restart_continues_with_the_committed_strategy_or_another(
     spark: SparkSession, query: ContinuousQuery, by_default: list[list[str]], tmp_path: Path, then: str
 ) -> None:

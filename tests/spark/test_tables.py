@@ -71,7 +71,7 @@ def test_thousands_of_packed_tables_equal_the_oracle(spark: SparkSession, attrib
         df.unpersist()
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data(), attributes=st.sampled_from([1, 2, 3, 4, 16]), partitions=st.integers(1, 3))
 def test_single_tables_equal_the_oracle(
     spark: SparkSession, data: st.DataObject, attributes: int, partitions: int

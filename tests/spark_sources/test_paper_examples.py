@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import skypane as sp
 from skypane.kernels import reference
+from tests.support.marks import LONG
 
 pytestmark = pytest.mark.spark
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -30,7 +31,7 @@ def example(name: str) -> Any:
     return module
 
 
-@pytest.mark.parametrize("campaigns", [1, 30])
+@pytest.mark.parametrize("campaigns", [LONG(1), 30])
 def test_views_are_counted_by_campaign(spark_session_for_sources: SparkSession, tmp_path: Path, campaigns: int) -> None:
     yahoo = example("yahoo")
     yahoo.write_events(tmp_path, campaigns, 4_000, files=2, rate=100)

@@ -26,11 +26,13 @@ def standalone(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[s
     with ExitStack() as running:
         log = running.enter_context(_daemon("master", [f"{_DEPLOY}.master.Master", *_LOCAL], folder))
         address = _wait_for(log, r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
+        logs = []
         for name in (f"worker-{number}" for number in range(1, workers + 1)):
             size = ["--cores", "1", "--memory", memory, "--work-dir", str(folder / name)]
             command = [f"{_DEPLOY}.worker.Worker", *_LOCAL, *size, address]
-            worker = running.enter_context(_daemon(name, command, folder))
-            _wait_for(worker, r"(Successfully registered with master)")
+            logs.append(running.enter_context(_daemon(name, command, folder)))
+        for log in logs:
+            _wait_for(log, r"(Successfully registered with master)")
         yield address
 
 

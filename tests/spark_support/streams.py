@@ -67,7 +67,7 @@ def random_batches(seed: int, batches: int = 5, rows: int = 40, start_us: int = 
 
 def write_batches(folder: Path, batches: Sequence[pa.Table], *, files: int = 1, first: int = 0) -> None:
     """Each batch as so many files; their times say in which order Spark takes them."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for index, batch in enumerate(batches, start=first):
         for part in range(files):
             share = batch.take(pa.array(range(part, batch.num_rows, files), pa.int64()))

@@ -13,7 +13,8 @@ class AllocatedExecutors:
 
     def describe(self) -> str:
         """In words."""
-        return "degrees only: Spark's dynamic allocation adds executors while tasks wait and releases idle ones"
+        said = "degrees only: Spark's dynamic allocation adds executors while tasks wait, releases those idle for"
+        return f"{said} {self._cluster.idle_timeout}"
 
     def slots(self) -> int:
         """Of the executors that there are."""

@@ -36,6 +36,11 @@ class Cluster:
         return str(self._setting("spark.dynamicAllocation.enabled")).lower() == "true"
 
     @property
+    def idle_timeout(self) -> str:
+        """How long dynamic allocation keeps an executor that has nothing to do; Spark's default where nobody says."""
+        return str(self._setting("spark.dynamicAllocation.executorIdleTimeout") or "60s")
+
+    @property
     def most_slots(self) -> int | None:
         """How many tasks there can ever be at a time; ``None`` if nobody has said."""
         if self.is_local:
