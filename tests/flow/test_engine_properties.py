@@ -116,7 +116,7 @@ windows = st.sampled_from(
 policies: st.SearchStrategy[Lateness] = st.sampled_from([KSlack(), KSlack("1 second"), FixedDelay("300 milliseconds")])
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     rows=streams(),
     query=queries,
@@ -173,7 +173,7 @@ def test_answers_equal_the_oracle_over_accepted_records(
     assert answers == expected_answers(definition, accepted)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     rows=streams(),
     query=queries,

@@ -37,7 +37,7 @@ def run(level: str, strategy: str, degree: int) -> PaneRun:
         LONG("low", 17),
         LONG("high", 9),
         LONG("high", 12),
-        ("high", 17),
+        LONG("high", 17),
     ],
 )
 def test_pid_holds_the_utilization_where_the_degree_suffices(level: str, degree: int) -> None:

@@ -41,7 +41,7 @@ def skyline_of(spark: SparkSession, folder: Path, policy: Lateness, **stream: An
 
 @pytest.mark.parametrize("inline_rows", [LONG(100_000), 0])
 def test_sinks_hold_the_last_revision_of_every_window(spark: SparkSession, tmp_path: Path, inline_rows: int) -> None:
-    batches = random_batches(5, batches=7)
+    batches = random_batches(5, batches=5)
     write_batches(tmp_path / "in", batches, files=2)
     query = skyline_of(spark, tmp_path / "in", sp.FixedDelay("100 ms"), key="city").lateness(allowed="1 second")
     query = query.parallel(degree=3, inline_rows=inline_rows)
