@@ -26,6 +26,7 @@ from skypane.spark.executors.choice import executors_of, most_degree
 from skypane.spark.executors.warming import warm_kernels
 from skypane.spark.explain import explain
 from skypane.spark.idleness import Idleness
+from skypane.spark.jobs.sending import Sending
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
@@ -126,7 +127,8 @@ def _start(
     _open_sinks(spark, outputs, checkpoint, origin)
     executors = executors_of(spark, definition, options.settings.elastic, options.settings.slots)
     checkpoint.when_closed(executors.close)
-    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings, executors)
+    sending = Sending.of(prepared, definition.query.expressions(), keyed=bool(definition.keys))
+    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings, sending, executors)
     driver.follow()
     run = QueryRun(
         driver,
@@ -138,8 +140,8 @@ def _start(
         all_waits_us=_all_waits_us(options),
     )
     driver.resume()
-    writer = prepared.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", str(checkpoint.spark))
-    writer = writer.trigger(**_trigger(options))
+    writer = sending.select(prepared).writeStream.foreachBatch(run.on_batch).trigger(**_trigger(options))
+    writer = writer.option("checkpointLocation", str(checkpoint.spark))
     run.begin((writer.queryName(options.name) if options.name else writer).start())
     return RunningQuery(run, explain(definition, options, executors.describe()))
 

@@ -26,6 +26,7 @@ from skypane.scheduling.ranges import ALL_GROUPS
 from skypane.spark.jobs.join_job import run_join_job
 from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
+from skypane.spark.jobs.sending import Sending
 from skypane.spark.jobs.tasks import run_tasks
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, run_window_job, store_state
 from skypane.spark.outputs import Outputs
@@ -49,6 +50,7 @@ class SparkStages:
     spark: SparkSession
     definition: Definition
     settings: Settings
+    sending: Sending
     outputs: Outputs
     step: int
     scratch: Path
@@ -63,7 +65,7 @@ class SparkStages:
         table = together(load_state(self.state_folder, part.file) for part in kept.held)
         if table is None or self.df is None:
             return table
-        return conform(table, arrow_schema(self.df))
+        return conform(table, self.sending.schema(arrow_schema(self.df)))
 
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
@@ -73,6 +75,7 @@ class SparkStages:
         job = PaneJob(
             self.definition,
             frontier,
+            self.sending,
             str(self.scratch),
             self.outputs.late is not None or self.definition.judges_late,
             None if quarantine is None else quarantine.sink.writer(self.scratch),
