@@ -33,11 +33,13 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     try:
         write_records(folder / "in", batches, minutes)
-        ours, theirs, no_op = (
-            run_to_the_end(lambda: start(records(spark, folder / "in"), folder), spark, batches)[warm:]  # noqa: B023
-            for start in (skypane_query, spark_query, no_op_query)
-        )
-        windows = compare(folder / "ours", folder / "theirs")
+        # Of two rounds the second counts: in the first the JVM still compiles what all use, and the first one pays.
+        for place in (folder / "first", folder / "second"):
+            ours, theirs, no_op = (
+                run_to_the_end(lambda: start(records(spark, folder / "in"), place), spark, batches)[warm:]  # noqa: B023
+                for start in (skypane_query, spark_query, no_op_query)
+            )
+            windows = compare(place / "ours", place / "theirs")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return {

@@ -69,6 +69,7 @@ class Aggregates(Query):
     """Named aggregate functions of SQL expressions; nulls are left out, as in SQL."""
 
     kind = "aggregate"
+    in_threads = True
 
     outputs: tuple[Output, ...]
     time: str | None = None

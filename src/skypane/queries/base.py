@@ -59,7 +59,7 @@ class Query(ABC):
 
     That ``combine`` is associative and commutative is promised by all. What else the stages may rely on, a query says
     itself: ``selection``, ``dominance``, ``ranking``, ``answer_is_partial``, ``decomposable``, ``keeps_records``,
-    ``reads_frame``, ``in_order``, ``added_columns``. Nobody asks for its class.
+    ``reads_frame``, ``in_order``, ``in_threads``, ``added_columns``. Nobody asks for its class.
     """
 
     kind: ClassVar[str]
@@ -75,6 +75,8 @@ class Query(ABC):
     """Whether ``combine`` looks at the key and the pane of the rows, too; else it is spared them."""
     runs_functions: ClassVar[bool] = False
     """Whether it calls functions of the user's, which may fail for one window and not for others."""
+    in_threads: ClassVar[bool] = False
+    """Whether several threads of a process may ask it at once, each about rows of its own, and gain by it."""
 
     @property
     def in_order(self) -> bool:

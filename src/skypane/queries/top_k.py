@@ -38,6 +38,7 @@ class TopK(Selection):
     """
 
     kind = "top_k"
+    in_threads = True
 
     k: int
     score: str

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +42,9 @@ from skypane.spark.store.past import tidy_past
 from skypane.spark.store.settled import settled_parts, still_needed
 from skypane.spark.store.writers import ArrowWriter, Written
 from skypane.tables.rows import conform, present, together
+
+_THREADED_ROWS: Final = 100_000
+"""From so many rows of a step on, it pays to answer windows in several threads of the driver."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,13 @@ class SparkStages:
             settled=names,
             threads=self._threads(len(shares), move.degree, in_driver=in_driver),
         )
-        report = run_window_job(job, self._run_tasks, in_driver=in_driver, joining=partial(self._joining, move.degree))
+        report = run_window_job(
+            job,
+            self._run_tasks,
+            in_driver=in_driver,
+            joining=partial(self._joining, move.degree),
+            at_once=self._at_once(sum(rows.values()), move.degree),
+        )
         report = replace(report, visits=1 if cutting is None else cutting.visits)
         past = replace(
             report.kept,
@@ -173,6 +183,11 @@ class SparkStages:
             return Alone(threads)
         ask = partial(run_join_job, scratch=str(self.scratch), run_tasks=self._run_tasks)
         return Shared(share.joiners, self._sharing, ask, threads)
+
+    def _at_once(self, rows: int, degree: int) -> int:
+        """How many threads answer windows here; of few rows one does, so that files are written in the same order."""
+        worth_it = rows >= _THREADED_ROWS and self.definition.query.in_threads
+        return self._threads(1, degree, in_driver=True) if worth_it else 1
 
     def _run_tasks(self, tasks: int, run: Callable[[int], str]) -> list[str]:
         return run_tasks(self.spark, tasks, run)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import filterfalse
 from pathlib import Path
@@ -161,11 +163,11 @@ def store_panes(
 
 
 def run_window_job(
-    job: WindowJob, run_tasks: Tasks, *, in_driver: bool, joining: Callable[[WindowShare], Joining]
+    job: WindowJob, run_tasks: Tasks, *, in_driver: bool, joining: Callable[[WindowShare], Joining], at_once: int = 1
 ) -> SparkReport:
     """Run the window stage: in this process if there is little to do, or much that is to be joined, else on Spark.
 
-    Only here can others be asked to join rows.
+    Only here can others be asked to join rows. ``at_once`` is how many threads do what is done here.
     """
     shares = enumerate(job.shares)
     here = {index: joining(share) for index, share in shares if in_driver or share.joiners > 1}
@@ -176,10 +178,15 @@ def run_window_job(
 
     said = run_tasks(len(there), run) if there else []
     reports = {index: from_text(text, SparkReport) for index, text in zip(there, said, strict=True)}
-    reports |= {index: job.run(index, how) for index, how in here.items()}
+    if at_once > 1 and len(here) > 1:
+        with ThreadPoolExecutor(at_once) as threads:
+            reports |= zip(here, threads.map(job.run, here, here.values()), strict=True)
+    else:
+        reports |= {index: job.run(index, how) for index, how in here.items()}
     return WindowReport.merge([reports[index] for index in sorted(reports)])
 
 
+_cache_lock = threading.Lock()
 _cache: OrderedDict[str, tuple[pa.Table, int]] = OrderedDict()
 """State tables this process used last, and their bytes: files never change, so that an entry is never stale."""
 
@@ -194,6 +201,7 @@ def load_state(folder: Path, ref: FileRef) -> pa.Table:
 
 
 def _remember(ref: FileRef, table: pa.Table) -> None:
-    _cache[ref.name] = table, ref.bytes
-    while len(_cache) > _CACHED_FILES and sum(size for _, size in _cache.values()) > _CACHED_BYTES:
-        _cache.popitem(last=False)
+    with _cache_lock:
+        _cache[ref.name] = table, ref.bytes
+        while len(_cache) > _CACHED_FILES and sum(size for _, size in _cache.values()) > _CACHED_BYTES:
+            _cache.popitem(last=False)
