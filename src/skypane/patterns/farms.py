@@ -24,6 +24,7 @@ class Farm(Pattern):
     level: int = 0
 
     def __init__(self, of: Pattern | int, n: int | None = None, *, level: int = 0) -> None:
+        self._check_order(of, n)
         replica, degree = (WinSeq(), of) if n is None else (of, n)
         check_count(self.kind, "n", degree)
         if not isinstance(replica, Pattern):
@@ -35,6 +36,15 @@ class Farm(Pattern):
         object.__setattr__(self, "degree", degree)
         object.__setattr__(self, "level", level)
         check_level(level)
+
+    def _check_order(self, of: object, n: object) -> None:
+        """Refuse what is missing or the wrong way round with what to write instead."""
+        if isinstance(of, Pattern) and n is None:
+            raise OptionError(
+                f"{self.kind}({of!r}): n is missing, the number of replicas, as in {self.kind}({of!r}, 4)."
+            )
+        if isinstance(n, Pattern):
+            raise OptionError(f"{self.kind}({of!r}, {n!r}): write it the other way round, {self.kind}({n!r}, {of!r}).")
 
     def fused(self: F, level: int) -> F:
         """The farm itself; what it replicates has a level of its own."""
