@@ -88,7 +88,7 @@ def test_nothing_changes_before_anything_is_known() -> None:
     assert PLANNER.plan(None) == TODAY
     assert PLANNER.plan(replace(known(5_000), steps=FIRST_STEPS - 1)) == TODAY
     assert replace(PLANNER, slots=1).plan(known(5_000)) == TODAY
-    assert PLANNER.explain(None) == ["decided from the query's own steps, after 3 of them"]
+    assert PLANNER.explain(None) == ["decided from the query's own steps, after 3 of them; until then as above"]
 
 
 def test_slow_functions_get_tasks_earlier_and_fast_ones_later() -> None:
