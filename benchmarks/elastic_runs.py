@@ -10,7 +10,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +23,11 @@ from skypane.spark.metrics import StepMetrics
 PERIOD: Final = "2.5 seconds"
 WARM_UP_S: Final = 8.0
 """Of the stream: the first steps of a run start Python and compile what Spark makes of the query."""
-LEAST_STEPS: Final = 3
+LEAST_STEPS: Final = 5
+"""From fewer nothing can be told."""
 Rows = dict[str, "np.ndarray[Any, Any]"]
+Over = Callable[[Sequence[StepMetrics]], bool]
+"""Whether a run is over, by its steps so far."""
 
 
 def squeezed(trace: Path, folder: Path, seconds: float, records_per_s: float) -> tuple[dict[str, Any], float]:
@@ -59,24 +61,30 @@ def function_query(
     return windows.apply(count, "n long").parallel(inline_rows=0, **how)
 
 
-def run_query(
-    query: ContinuousQuery, records: int, most_s: float, beside: AbstractContextManager[Any] | None = None
-) -> list[StepMetrics]:
-    """The steps until all records are through, or so many seconds after the first step, perhaps beside something."""
+def run_query(query: ContinuousQuery, over: Over, most_s: float) -> list[StepMetrics]:
+    """The steps until it is over by what they say, or so many seconds after the first of them."""
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     running = query.start(sink=sp.DiscardSink(), checkpoint=folder / "checkpoint")
-    with beside or nullcontext():
-        first = None
-        while running.is_active and running.metrics().delivered < records:
-            now = time.monotonic()
-            first = now if first is None and running.metrics().steps else first
-            if first is not None and now - first > most_s:
-                break
-            time.sleep(0.2)
-        running.stop()
+    first = None
+    while running.is_active and not over(steps := _with_records(running)):
+        now = time.monotonic()
+        first = now if first is None and steps else first
+        if first is not None and now - first > most_s:
+            break
+        time.sleep(0.2)
+    running.stop()
     if running.exception() is not None:
         raise RuntimeError("the benchmark query failed") from running.exception()
     shutil.rmtree(folder, ignore_errors=True)
+    return _with_records(running)
+
+
+def all_of(records: int) -> Over:
+    """A run is over when so many are through."""
+    return lambda steps: sum(step.records for step in steps) >= records
+
+
+def _with_records(running: sp.RunningQuery) -> list[StepMetrics]:
     return [step for step in running.metrics().recent if step.t_max_us is not None and step.records]
 
 
@@ -84,6 +92,11 @@ def warm(steps: Sequence[StepMetrics]) -> list[StepMetrics]:
     """Those after the warm-up, by the time of the stream."""
     began_us = min((step.t_max_us or 0 for step in steps), default=0)
     return [step for step in steps if (step.t_max_us or 0) >= began_us + WARM_UP_S * 1e6]
+
+
+def covered_s(steps: Sequence[StepMetrics]) -> float:
+    """How much of the stream they have moved on."""
+    return ((steps[-1].t_max_us or 0) - (steps[0].t_max_us or 0)) / 1e6
 
 
 def summary(steps: Sequence[StepMetrics]) -> dict[str, Any]:
@@ -107,7 +120,7 @@ def summary(steps: Sequence[StepMetrics]) -> dict[str, Any]:
         "p99_latency_ms": float(np.percentile(latency_ms, 99)) if latency_ms else None,
         "core_s": core_s,
         "mean_degree": core_s / float(clock[-1] - clock[0]),
-        "core_share": core_s / ((steps[-1].t_max_us or 0) - (steps[0].t_max_us or 0)) * 1e6,
+        "core_share": core_s / max(1e-3, covered_s(steps)),
         "reversals": int((turns[1:] != turns[:-1]).sum()),
         "rho": _median([s.elastic.rho_windows for s in steps if s.elastic]),
         "most_backlog_ms": max((s.elastic.backlog_ms or 0.0 for s in steps if s.elastic), default=None),

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from rich.table import Table
 
 import skypane as sp
-from benchmarks.elastic_runs import PERIOD, WARM_UP_S, run_query, squeezed, summary, warm
+from benchmarks.elastic_runs import PERIOD, WARM_UP_S, all_of, run_query, squeezed, summary, warm
 from benchmarks.kernels import data_folder
 from skypane.api.stream import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
@@ -79,7 +79,8 @@ def calibrated(spark: SparkSession, cores: int) -> float:
     stream = {"arrivals": "poisson", "rate": CALIBRATION_RATE, "records": records}
     query = skyline(spark, {**stream, "max_records_per_batch": records // 8}, {"pane_degree": cores, "degree": cores})
     # The first steps are cold; of the others each says the same, but for what else the machine does.
-    costs_s = [cores * busy_ms(step) / 1e3 / step.records for step in run_query(query, records, 300.0)[2:]]
+    steps = run_query(query, all_of(records), 300.0)[2:]
+    costs_s = [cores * busy_ms(step) / 1e3 / step.records for step in steps]
     if not costs_s:
         sys.exit("There were too few steps to measure anything.")
     return float(np.median(costs_s))
@@ -92,7 +93,7 @@ def busy_ms(step: StepMetrics) -> float:
 
 def measure(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any], most_s: float) -> dict[str, Any]:
     """One run, without its warm-up."""
-    return summary(warm(run_query(skyline(spark, stream, how), stream["records"], most_s)))
+    return summary(warm(run_query(skyline(spark, stream, how), all_of(stream["records"]), most_s)))
 
 
 def skyline(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any]) -> ContinuousQuery:

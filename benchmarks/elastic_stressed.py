@@ -12,17 +12,15 @@ import json
 import multiprocessing
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 import psutil
 
 import skypane as sp
-from benchmarks.elastic_runs import PERIOD, WARM_UP_S, function_query, run_query, summary, wall_s, warm
+from benchmarks.elastic_runs import LEAST_STEPS, PERIOD, covered_s, function_query, run_query, summary, wall_s, warm
 from skypane.spark.metrics import StepMetrics
 
 CORES: Final = multiprocessing.cpu_count()
@@ -30,6 +28,7 @@ SLOTS: Final = 2 * CORES
 RECORDS_PER_S: Final = 400.0
 MOST_STEP_S: Final = 1.5
 """Admission: a step takes in at most what a core does in so long."""
+MOST_RUN_S: Final = 240.0
 LOADS: Final = {"with room": 0.275, "without": 0.8}
 """Shares of the machine that the stream needs: less than half of it, and more."""
 FIXED: Final = {"pane_degree": 1, "degree": 1}
@@ -53,64 +52,66 @@ def main() -> None:
 
 def play(spark: Any, cores: float, how: dict[str, Any], before_s: float, after_s: float) -> dict[str, Any]:
     """One run: its warm-up, a quiet part, and one beside the stressor."""
-    cost_s, length_s = cores / RECORDS_PER_S, WARM_UP_S + before_s + after_s
+    cost_s = cores / RECORDS_PER_S
 
     def burn(records: int) -> None:
         until = time.thread_time() + records * cost_s
         while time.thread_time() < until:
             sum(i * i for i in range(1_000))
 
-    records = round(RECORDS_PER_S * length_s)
-    limit = round(MOST_STEP_S / cost_s)
-    stream = {"arrivals": "poisson", "rate": RECORDS_PER_S, "records": records, "max_records_per_batch": limit}
-    stressor = Stressor(WARM_UP_S + before_s)
-    # One that falls behind is not waited for: its lag says it.
-    steps = run_query(function_query(spark, stream, burn, how), records, length_s + 2.0, stressor)
-    quiet, taken = parted(warm(steps), stressor.began_s)
-    return {"before": summary(quiet), "after": summary(taken), "stressor_share": stressor.share()}
-
-
-def parted(steps: Sequence[StepMetrics], at_s: float) -> tuple[list[StepMetrics], list[StepMetrics]]:
-    """Those that were over before, and the others."""
-    return [one for one in steps if wall_s(one) < at_s], [one for one in steps if wall_s(one) >= at_s]
+    stream = {"arrivals": "poisson", "rate": RECORDS_PER_S, "max_records_per_batch": round(MOST_STEP_S / cost_s)}
+    stressor = Stressor(before_s, after_s)
+    try:
+        steps = warm(run_query(function_query(spark, stream, burn, how), stressor.over, MOST_RUN_S))
+    finally:
+        stressor.end()
+    return {
+        "before": summary([step for step in steps if wall_s(step) < stressor.began_s]),
+        "after": summary([step for step in steps if wall_s(step) >= stressor.began_s]),
+        "stressor_share": stressor.share,
+    }
 
 
 class Stressor:
-    """Another program: as many processes as there are slots, after so many seconds."""
+    """Another program, with as many processes as there are slots.
 
-    def __init__(self, after_s: float) -> None:
+    It begins when the query has run for a while, by the time of the stream, and the run is over a while later; for each
+    of both there are enough steps.
+    """
+
+    def __init__(self, before_s: float, after_s: float) -> None:
         self.began_s = float("inf")
-        self._after_s = after_s
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._begin)
-        self._used_s = self._took_s = 0.0
-
-    def share(self) -> float | None:
+        self.share: float | None = None
         """Of the machine, while it ran."""
-        return self._used_s / self._took_s / CORES if self._took_s else None
+        self._before_s = before_s
+        self._after_s = after_s
+        self._programs: list[multiprocessing.process.BaseProcess] = []
 
-    def __enter__(self) -> Stressor:
-        self._thread.start()
-        return self
+    def over(self, every: Sequence[StepMetrics]) -> bool:
+        """Whether the run is, by the steps so far."""
+        steps = warm(every)
+        if self._programs:
+            after = [step for step in steps if wall_s(step) >= self.began_s]
+            return time.time() - self.began_s >= self._after_s and len(after) >= LEAST_STEPS
+        if len(steps) >= LEAST_STEPS and covered_s(steps) >= self._before_s:
+            self._begin()
+        return False
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _begin(self) -> None:
-        if self._over.wait(self._after_s):
-            return
-        starting = multiprocessing.get_context("spawn")
-        programs = [starting.Process(target=stress, daemon=True) for _ in range(SLOTS)]
-        for program in programs:
-            program.start()
-        self.began_s, began = time.time(), time.monotonic()
-        self._over.wait()
-        self._took_s = time.monotonic() - began
-        self._used_s = sum(psutil.Process(program.pid).cpu_times().user for program in programs)
-        for program in programs:
+    def end(self) -> None:
+        """Whatever happened."""
+        took_s = time.time() - self.began_s
+        used_s = sum(psutil.Process(program.pid).cpu_times().user for program in self._programs)
+        self.share = used_s / took_s / CORES if self._programs else None
+        for program in self._programs:
             program.kill()
             program.join()
+
+    def _begin(self) -> None:
+        starting = multiprocessing.get_context("spawn")
+        self._programs = [starting.Process(target=stress, daemon=True) for _ in range(SLOTS)]
+        for program in self._programs:
+            program.start()
+        self.began_s = time.time()
 
 
 def stress() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import skypane as sp
-from benchmarks.elastic_runs import PERIOD, WARM_UP_S, function_query, run_query, squeezed, summary, warm
+from benchmarks.elastic_runs import PERIOD, WARM_UP_S, all_of, function_query, run_query, squeezed, summary, warm
 
 SLOTS: Final = 8
 MEAN_SLOTS: Final = 2.0
@@ -42,7 +42,8 @@ def main() -> None:
         runs: dict[str, Any] = {}
         found[trace.stem.removeprefix("arrivals-")] = {"runs": runs, "peak": peak}
         for name, how in ways.items():
-            steps = run_query(function_query(spark, stream, wait, how), stream["records"], 4 * (WARM_UP_S + seconds))
+            query = function_query(spark, stream, wait, how)
+            steps = run_query(query, all_of(stream["records"]), 4 * (WARM_UP_S + seconds))
             runs[name] = summary(warm(steps))
             print(trace.stem, name, json.dumps(runs[name]), file=sys.stderr, flush=True)
     spark.stop()

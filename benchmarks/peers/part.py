@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.peers.jobs import SKYLINE, YAHOO, CannotError, Job, expected_views, from_csv, from_parquet
-from benchmarks.peers.on_spark import PROGRAMS, rate_of
+from benchmarks.peers.on_spark import rates_of
 from benchmarks.peers.others import PEERS, Peer
 
 LIMIT, OURS, SPARKS = "no-op limit", "skypane", "Spark's F.window"
@@ -33,10 +33,9 @@ def _job(spark: SparkSession, job: Job, batches: int) -> dict[str, Any]:
         job.for_spark(folder / "data", batches)
         job.for_peers(folder / "long", LONG)
         job.for_peers(folder / "short", SHORT)
-        rates = {
-            name: _told(name, job, rate_of(spark, job, start, folder / "data", folder / name, batches))
-            for name, start in PROGRAMS[job].items()
-        }
+        rates = rates_of(spark, job, folder / "data", folder, batches)
+        for name, rate in rates.items():
+            _told(name, job, rate)
         ours, sparks = (from_parquet(folder / name / "answers") for name in (OURS, SPARKS))
         if job is YAHOO:
             agree(OURS, job.whole(ours, batches), job.whole(expected_views(batches), batches))

@@ -30,6 +30,7 @@ from skypane.spark.driver import StepDriver
 from skypane.spark.executors.base import GivenSlots
 from skypane.spark.jobs import window_job
 from skypane.spark.jobs.pane_job import PaneJob
+from skypane.spark.jobs.sending import Sending
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
@@ -149,7 +150,8 @@ class Work:
             checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint", born=checkpoint.born
         )
         launch._open_sinks(NO_SPARK, outputs, checkpoint, continuation)
-        driver = Driver(NO_SPARK, flow, checkpoint, manifest, outputs, options.settings, RandomSlots(rng=Driver.rng))
+        slots, all_sent = RandomSlots(rng=Driver.rng), Sending()
+        driver = Driver(NO_SPARK, flow, checkpoint, manifest, outputs, options.settings, all_sent, slots)
         # A source that is behind now and then: degrees that follow it go up and down.
         driver.backlog_us = lambda: driver.rng.choice([None, 0.0, 1e7])
         driver.follow()

@@ -169,6 +169,7 @@ class Process:
 
 def main() -> None:
     master, folder, settings = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # also of the executors
     builder = SparkSession.builder.master(master)
     for name, value in {
         "spark.driver.host": "127.0.0.1",

@@ -48,6 +48,24 @@ def test_where_none_is_short_enough_steps_follow_each_other() -> None:
     assert pace.latency_us() > 100_000
 
 
+@settings(deadline=None)
+@given(most_us=st.integers(1, 100_000), fixed_us=st.floats(1e5, 1e6), load=st.floats(0.0, 0.8))
+def test_what_is_predicted_is_what_answers_take_where_the_bound_cannot_be_kept(
+    most_us: int, fixed_us: float, load: float
+) -> None:
+    pace, rate = Pace(most_us), 0.05
+    worst = simulate(pace, rate, fixed_us, load / rate, 10_000, steps=120)
+    assert pace.gather_us == 0
+    assert 0.8 * worst < pace.latency_us() < 1.25 * worst
+
+
+def test_steps_that_do_not_keep_up_are_told() -> None:
+    pace = Pace(500_000)
+    simulate(pace, 0.01, 50_000, 120, 10_000, steps=10)
+    assert pace.gather_us == 0
+    assert "answers come later and later" in pace.explain()
+
+
 def test_more_records_need_shorter_gathering() -> None:
     slow, fast = Pace(500_000), Pace(500_000)
     simulate(slow, 0.01, 50_000, 5, 20_000)

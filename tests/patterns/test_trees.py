@@ -106,12 +106,14 @@ def test_what_a_tree_can_do() -> None:
         (lambda: PaneFarm(1, True), "m=True must be"),
         (lambda: PaneFarm(1, 1, 3), "level=3 is unknown"),
         (lambda: KeyFarm(PaneFarm(2, 3)), r"n is missing, .* KeyFarm\(PaneFarm\(2, 3\), 4\)"),
-        (lambda: KeyFarm(4, PaneFarm(2, 3)), r"the other way round, KeyFarm\(PaneFarm\(2, 3\), 4\)"),
+        (lambda: KeyFarm(4, PaneFarm(2, 3)), r"the other way round, KeyFarm\(PaneFarm\(2, 3\), 4\)"),  # type: ignore[arg-type]
+        (lambda: PaneFarm(1, 1, 1.0), "level=1.0 is unknown"),  # type: ignore[arg-type]
         (lambda: WinFarm(KeyFarm(2), 2), "WinFarm cannot hold KeyFarm; it replicates PaneFarm, WinMapReduce, WinSeq"),
         (lambda: KeyFarm(KeyFarm(2), 2), "KeyFarm cannot hold KeyFarm"),
         (lambda: WinFarm(WinFarm(2), 2), "WinFarm cannot hold WinFarm"),
         (lambda: WinFarm(3, 2), "must be a pattern"),
         (lambda: WinFarm(0), "n=0 must be"),
+        (lambda: WinFarm(PaneFarm(1, 1)), r"n=PaneFarm\(1, 1\) must be"),
     ],
 )
 def test_what_is_no_tree_is_refused(make: object, says: str) -> None:
@@ -141,10 +143,28 @@ def test_text_and_tree_are_the_same(text: str) -> None:
 
 def test_whole_names_are_read_too() -> None:
     assert parse_pattern("Win_Farm(PaneFarm(2, 3), 10)") == WinFarm(PaneFarm(2, 3), 10)
+    assert parse_pattern("WinSeq()") == WinSeq()
+    assert parse_pattern("WinFarm(WinSeq( ), 3) L1") == WinFarm(3, level=1)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "KF", "KF(", "KF(2", "KF(2))", "XF(2)", "PF(2)", "PF(2,3,4,5)", "KF(two)", "KF;2"]
+    "text",
+    [
+        "",
+        "KF",
+        "KF(",
+        "KF(2",
+        "KF(2))",
+        "XF(2)",
+        "PF(2)",
+        "PF(2,3,4,5)",
+        "KF(two)",
+        "KF;2",
+        "KF()",
+        "KF(2,)",
+        "WS(",
+        "WS(,)",
+    ],
 )
 def test_text_that_is_no_tree_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match="is no tree of patterns"):
@@ -177,5 +197,6 @@ def test_trees_are_values() -> None:
     assert WinFarm(PaneFarm(2, 3), 10) == WinFarm(PaneFarm(2, 3), 10)
     assert len({WinFarm(2), WinFarm(WinSeq(), 2), KeyFarm(2)}) == 2
     assert WinFarm(2).fused(1) == WinFarm(2, level=1)
+    assert WinFarm(n=2) == WinFarm(2)
     with pytest.raises(AttributeError):
         WinFarm(2).degree = 3  # type: ignore[misc]

@@ -12,6 +12,7 @@ from skypane.patterns.costs import Costs, Learned, Load
 from skypane.patterns.extent import Extent
 from skypane.patterns.parse import parse_pattern
 from skypane.simulate.figures import FIGURES, nested, partitioned, yahoo
+from skypane.simulate.trees import learned as learned_costs
 from skypane.simulate.trees.learned import simulated_step_us
 from skypane.simulate.trees.skylines import JOINED_WINDOW_US, WHOLE_WINDOW_US, calibrated, expected_rows
 from skypane.simulate.trees.yahoo import as_tasks, by_campaign, events_per_s, within_windows
@@ -97,3 +98,19 @@ def test_a_querys_own_costs_in_virtual_time() -> None:
     assert step_ms("KF(4)", one_key) == pytest.approx(alone, rel=0.01)
     assert step_ms("KF(4)", many) < 0.4 * alone
     assert step_ms("PF(4,1) L2", one_key) < 0.4 * alone
+
+
+def test_trees_of_many_replicas_run_in_virtual_time_where_windows_overlap_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Windows are shortened for the run, but not below what the tree needs."""
+    monkeypatch.setattr(learned_costs, "_MOST_OVERLAP", 4)
+    tree, work = parse_pattern("WF(PF(1,1), 5)"), Work(Extent(40, 1))
+    tree.check(work)
+    learned = Learned(steps=9, costs=Costs(), load=Load(records=100, rows=100, windows=10))
+    assert simulated_step_us(tree, work, learned, cores=2) > 0
+
+
+def test_steps_without_records_run_in_virtual_time() -> None:
+    learned = Learned(steps=9, costs=Costs(), load=Load())
+    assert simulated_step_us(parse_pattern("KF(2)"), Work(Extent(10, 10)), learned, cores=2) >= 0

@@ -87,6 +87,10 @@ def test_a_changed_query_is_refused_with_the_difference(windowed: Windowed, chec
     changed: list[tuple[str, Any]] = [
         (r"query.minimize: was \['a'\], now \['b'\]", windowed.skyline(minimize="b")),
         (r"query.type: was 'skyline', now 'top_k'", windowed.top_k(1, score="a")),
+        (
+            r"sliding, which a pattern may decide: was 'auto', now 'recompute'",
+            windowed.skyline(minimize="a").parallel(pattern="WF(2)"),
+        ),
         (r"window.slide_us: was 500000, now 250000", stream.window("1 second", "250 ms").skyline(minimize="a")),
         (
             r"keys: was \['city'\], now \['zone'\]",

@@ -116,6 +116,15 @@ def test_trees_are_simulated_with_the_costs_of_the_querys_own_steps(query: Conti
     assert found.draw(tmp_path / "simulated.png").stat().st_size > 5_000
 
 
+def test_a_tree_that_cannot_be_explored_is_refused_before_anything_runs(query: ContinuousQuery) -> None:
+    told, illegal = io.StringIO(), [sp.WinFarm(sp.PaneFarm(2, 2), 4)]
+    with pytest.raises(sp.OptionError, match="fewer than 4 replicas"):
+        exploration(query, illegal, Console(file=told))
+    with pytest.raises(sp.OptionError, match="fewer than 4 replicas"):
+        simulation(query, illegal, Console(file=told), cores=4)
+    assert told.getvalue() == ""
+
+
 def test_a_bound_for_answers_says_when_steps_are_taken(query: ContinuousQuery) -> None:
     outputs = Outputs()
     running = query.parallel(max_latency="300 ms").start(sink=outputs.results)

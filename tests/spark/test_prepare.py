@@ -13,8 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 import skypane as sp
+from skypane.model.columns import GROUP
 from skypane.queries.base import Expression
 from skypane.spark.expressions import with_expressions
+from skypane.spark.jobs.sending import Sending
 from skypane.spark.record_id import record_id
 from tests.spark_support.streams import WAIT_S
 
@@ -170,3 +172,37 @@ def test_a_time_at_the_end_of_the_range_is_quarantined(spark: SparkSession, tmp_
     assert running.metrics().ledger.quarantined_by_reason == {"time out of range": 4}
     assert sorted(quarantine.table().column("n").to_pylist()) == [0, 1, 2, 3]
     assert sink.table().column("n").to_pylist() == [3, 1]
+
+
+def test_what_a_column_says_already_is_not_sent_and_tasks_see_the_same(spark: SparkSession) -> None:
+    asked = {
+        "__sp_in0": "1",
+        "__sp_in1": "price",
+        "__sp_in2": "PRICE",
+        "__sp_in3": "true",
+        "__sp_in4": "price + 1",
+        "__sp_in5": "3000000000",
+        "__sp_in6": "price",
+    }
+    rows = spark.sql("SELECT * FROM VALUES (1.5D, 'a', 2), (NULL, 'b', 3) AS t(price, `true`, `a.b`)")
+    expressions = {name: Expression(sql) for name, sql in asked.items()}
+    prepared = with_expressions(rows, expressions)
+    sending = Sending.of(prepared, expressions, keyed=True)
+    # ``true`` is no column, and one that was taken for one makes the others doubtful.
+    assert dict(sending.copies) == {}
+    assert dict(sending.constants) == {"__sp_in0": 1}
+    del expressions["__sp_in3"]
+    prepared = with_expressions(rows, expressions)
+    sending = Sending.of(prepared, expressions, keyed=True)
+    assert dict(sending.copies) == {"__sp_in1": "price", "__sp_in6": "price"}
+    sent = sending.select(prepared)
+    assert sent.columns == ["price", "true", "a.b", "__sp_in2", "__sp_in4", "__sp_in5"]
+    seen = sending.completed(sent.toArrow())
+    assert seen.select(prepared.columns).to_pylist() == prepared.toArrow().to_pylist()
+    types = {field.name: field.type for field in prepared.toArrow().schema}
+    assert {field.name: field.type for field in sending.schema(sent.toArrow().schema)} == types
+
+
+def test_without_keys_all_are_of_one_key_group_which_is_not_sent(spark: SparkSession) -> None:
+    sending = Sending.of(spark.range(2), {}, keyed=False)
+    assert sending.completed(spark.range(2).toArrow()).column(GROUP).to_pylist() == [0, 0]

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import skypane as sp
+from skypane.api.run_options import RunOptions
 from skypane.cli.places import check_folder
 from skypane.cli.run import embedded
 from skypane.cli.run_flags import with_run_flags
@@ -135,6 +136,7 @@ def exploration(
 
     What runs first is slow: it says which trees there are, and is not compared with them.
     """
+    _check(query, [*(trees or ()), *more])
     _, (planner, _) = _planned(query)
     took = {}
     for each in dict.fromkeys([*(trees or planner.candidates()), *more]):
@@ -147,6 +149,7 @@ def exploration(
 
 def simulation(query: ContinuousQuery, more: Sequence[Pattern], console: Console, cores: int) -> Exploration:
     """Run the query as it is planned, then simulate it in each tree that the planner would think of for more cores."""
+    _check(query, more)
     usual, (planner, learned) = _planned(query)
     # As many more tasks read as there are more slots, so the longest has so much less.
     longest = max(1 / cores, learned.load.longest * min(1.0, planner.slots / cores))
@@ -154,10 +157,15 @@ def simulation(query: ContinuousQuery, more: Sequence[Pattern], console: Console
     planner, explored = replace(planner, slots=cores), []
     for each in dict.fromkeys([*planner.candidates(), *more]):
         console.print(f"simulating {each} ...", highlight=False)
-        each.check(planner.work)
         took_us = simulated_step_us(each, planner.work, learned, cores)
         explored.append(Explored(each, planner.predicted(each, learned).step_us / 1e3, took_us / 1e3))
     return Exploration(explored, planner.chosen(learned).tree, _took_ms(usual), cores)
+
+
+def _check(query: ContinuousQuery, trees: Sequence[Pattern]) -> None:
+    """Refuse what cannot be run before anything runs."""
+    for each in trees:
+        query.parallel(pattern=each).check(RunOptions(sp.DiscardSink()))
 
 
 def _planned(query: ContinuousQuery) -> tuple[RunningQuery, tuple[Planner, Learned]]:

@@ -8,6 +8,7 @@ offsets[i] to offsets[i + 1], and groups may be empty.
 from skypane.kernels import cache as cache  # first: it must choose the directory before numba is imported
 from skypane.kernels.dominance_counts import kmax
 from skypane.kernels.joins import dominance_join, merge
+from skypane.kernels.orders import counting_order, window_members
 from skypane.kernels.rankings import top_k_groups
 from skypane.kernels.segments import (
     combine_moments,
@@ -24,6 +25,7 @@ from skypane.model.panes import NO_PANE
 __all__ = [
     "NO_PANE",
     "combine_moments",
+    "counting_order",
     "dominance_join",
     "kmax",
     "load_trees",
@@ -37,4 +39,5 @@ __all__ = [
     "skyline_groups",
     "top_k_groups",
     "warm",
+    "window_members",
 ]

@@ -7,6 +7,7 @@ import numpy as np
 from skypane.kernels.dominance_counts import kmax
 from skypane.kernels.joins import dominance_join, merge
 from skypane.kernels.live_queues import warm_live_queues
+from skypane.kernels.orders import counting_order, window_members
 from skypane.kernels.rankings import top_k_groups
 from skypane.kernels.segments import combine_moments, segment_moments, segment_sum, segment_sum_pairs
 from skypane.kernels.skylines import load_trees, skyline_groups
@@ -27,6 +28,8 @@ def warm() -> None:
         kmax(table, offsets)
         dominance_join(table, panes, table, 3)
     top_k_groups(column, panes, offsets, 1)
+    counting_order(panes, 3)
+    window_members(panes, panes, panes, 3)
     hi, lo = segment_sum(column, offsets)
     segment_sum_pairs(hi, lo, np.array([0, 2]))
     combine_moments(*segment_moments(column, offsets), np.array([0, 2]))

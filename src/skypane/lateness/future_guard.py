@@ -99,9 +99,13 @@ class FutureGuard:
             return newest if anchor_us is None else max(anchor_us, newest if newest is not None else anchor_us)
         if anchor_us is None:
             return None
-        ahead = np.sort(times[times > anchor_us])
+        ahead = times[times > anchor_us]
         if not len(ahead):
             return anchor_us
+        newest = int(ahead.max())
+        if newest - anchor_us <= self.max_future_us:
+            return newest  # no step to it can be too long
+        ahead = np.sort(ahead)
         jumps = np.diff(within_range(ahead), prepend=min(max(anchor_us, -_RANGE_US), _RANGE_US)) > self.max_future_us
         reached = int(np.argmax(jumps)) if jumps.any() else len(ahead)
         return int(ahead[reached - 1]) if reached else anchor_us

@@ -50,4 +50,4 @@ REVISION: Final = "revision"
 """The result column of ``lateness(allowed=...)``: 0 for a window's first answer, 1, 2, ... for corrected ones."""
 
 KEY_GROUPS: Final = 256
-"""How many key groups there are; also the largest useful degree of the window stage."""
+"""How many key groups there are, a power of two; also the largest useful degree of the window stage."""

@@ -117,7 +117,7 @@ class Pattern(ABC):
 
 def check_level(level: int) -> None:
     """Refuse what is no level of fusion."""
-    if level not in LEVELS or isinstance(level, bool):
+    if level not in LEVELS or type(level) is not int:
         raise OptionError(f"level={level!r} is unknown; fusion has the levels 0 (none), 1 and 2.")
 
 

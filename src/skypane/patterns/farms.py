@@ -23,9 +23,11 @@ class Farm(Pattern):
     degree: int
     level: int = 0
 
-    def __init__(self, of: Pattern | int, n: int | None = None, *, level: int = 0) -> None:
+    def __init__(self, of: Pattern | int | None = None, n: int | None = None, *, level: int = 0) -> None:
+        if of is None and n is None:
+            raise TypeError(f"{self.kind}(n) needs n, the number of replicas.")
         self._check_order(of, n)
-        replica, degree = (WinSeq(), of) if n is None else (of, n)
+        replica, degree = (of, n) if of is not None and n is not None else (WinSeq(), of if n is None else n)
         check_count(self.kind, "n", degree)
         if not isinstance(replica, Pattern):
             raise OptionError(f"{self.kind}({of!r}, {n!r}): what comes before n must be a pattern.")

@@ -38,8 +38,8 @@ class Pace:
             seen = records / interval_us
             self._rate = seen if self._rate is None else (1 - NEWS) * self._rate + NEWS * seen
         self._sums = self._sums.with_step(records, 1.0, round(took_us))
-        interval = self.interval_us()
-        self.gather_us = max(0.0, interval - self.step_us(interval))
+        within = self._within_us()
+        self.gather_us = max(0.0, within - self.step_us(within))
 
     def step_us(self, interval_us: float) -> float:
         """What a step takes that has the records of so long, until its answers are published."""
@@ -47,17 +47,25 @@ class Pace:
         return self._own_us + fixed_us + record_us * (self._rate or 0.0) * interval_us
 
     def interval_us(self) -> float:
-        """The longest time between cuts that keeps the bound; never shorter than the step itself."""
-        fixed = self.step_us(0.0)
-        slope = (self.step_us(1e6) - fixed) / 1e6
-        within = (self.most_us * (1 - HEADROOM) - fixed) / (1 + slope)
-        shortest = fixed / (1 - slope) if slope < 1 else float("inf")
-        return max(within, min(shortest, float(self.most_us)))
+        """The longest time between cuts that keeps the bound; never shorter than the step itself.
+
+        Infinite if more records come than steps can take in: each step is longer than the one before, then.
+        """
+        slope = self._slope()
+        return max(self._within_us(), self.step_us(0.0) / (1 - slope)) if slope < 1 else float("inf")
+
+    def _within_us(self) -> float:
+        """The longest time between cuts with which a record waits no longer than it may; 0 if there is none."""
+        return max(0.0, (self.most_us * (1 - HEADROOM) - self.step_us(0.0)) / (1 + self._slope()))
+
+    def _slope(self) -> float:
+        """How much longer a step takes for each microsecond for which records are gathered."""
+        return (self.step_us(1e6) - self.step_us(0.0)) / 1e6
 
     def latency_us(self) -> float:
         """The longest that a record is expected to wait for its answer, once its window has ended."""
         interval = self.interval_us()
-        return interval + self.step_us(interval)
+        return interval + self.step_us(interval) if interval < float("inf") else interval
 
     @property
     def _own_us(self) -> float:
@@ -68,4 +76,7 @@ class Pace:
         """What is done, in words."""
         if self._rate is None:
             return "decided from the first steps; until then they follow each other at once"
-        return f"gathers records for {self.gather_us / 1e3:.0f} ms a step; {self.latency_us() / 1e3:.0f} ms predicted"
+        gathers, latency_us = f"gathers records for {self.gather_us / 1e3:.0f} ms a step", self.latency_us()
+        if latency_us == float("inf"):
+            return f"{gathers}; more records come than steps keep up with, so answers come later and later"
+        return f"{gathers}; {latency_us / 1e3:.0f} ms predicted"

@@ -47,13 +47,15 @@ def _tree(tokens: list[str]) -> Pattern:
     arguments: list[Pattern | int] = []
     if tokens[:1] == ["("]:
         tokens.pop(0)
-        while True:
+        while tokens[:1] != [")"] or arguments:
             arguments.append(int(tokens.pop(0)) if tokens[0].isdigit() else _tree(tokens))
             mark = tokens.pop(0)
             if mark == ")":
                 break
             if mark != ",":
                 raise ValueError(mark)
+        else:
+            tokens.pop(0)
     tree = kind(*arguments)
     level = _LEVEL.fullmatch(tokens[0]) if tokens else None
     if level is None:

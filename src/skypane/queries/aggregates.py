@@ -106,8 +106,10 @@ class Aggregates(Query):
                 output.accumulator.check_order(schema.field(_order(index)).type, output.name)
 
     def reads(self) -> Sequence[str]:
-        """The arguments of the functions."""
-        return tuple(self.expressions())
+        """The arguments of the functions, and what they are chosen by."""
+        times = [self._by(index) for index, output in enumerate(self.outputs) if output.accumulator.needs_time]
+        ids = [ID] if self.needs_record_id() else []
+        return tuple(dict.fromkeys(name for name in (*self.expressions(), *times, *ids) if name is not None))
 
     def added_columns(self) -> Sequence[str]:
         """All of them."""

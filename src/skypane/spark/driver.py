@@ -19,6 +19,7 @@ from skypane.lateness.suspects import Ending
 from skypane.model.errors import CheckpointError
 from skypane.patterns.planner import Planning
 from skypane.spark.executors.base import Executors, GivenSlots
+from skypane.spark.jobs.sending import Sending
 from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
@@ -47,6 +48,7 @@ class StepDriver:
         manifest: Manifest,
         outputs: Outputs,
         settings: Settings,
+        sending: Sending,
         executors: Executors | None = None,
     ) -> None:
         self.manifest = manifest
@@ -59,6 +61,7 @@ class StepDriver:
         self._checkpoint = checkpoint
         self._outputs = outputs
         self._settings = settings
+        self._sending = sending
         self._warned = False
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
@@ -164,6 +167,7 @@ class StepDriver:
             self._spark,
             self._flow.definition,
             self._settings,
+            self._sending,
             self._outputs,
             number,
             scratch,

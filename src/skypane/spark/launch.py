@@ -25,6 +25,8 @@ from skypane.spark.driver import StepDriver
 from skypane.spark.executors.choice import executors_of, most_degree
 from skypane.spark.executors.warming import warm_kernels
 from skypane.spark.explain import explain
+from skypane.spark.idleness import Idleness
+from skypane.spark.jobs.sending import Sending
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
@@ -125,21 +127,21 @@ def _start(
     _open_sinks(spark, outputs, checkpoint, origin)
     executors = executors_of(spark, definition, options.settings.elastic, options.settings.slots)
     checkpoint.when_closed(executors.close)
-    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings, executors)
+    sending = Sending.of(prepared, definition.query.expressions(), keyed=bool(definition.keys))
+    driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings, sending, executors)
     driver.follow()
-    idle_us = None if options.trigger is None else options.idle_timeout_us
     run = QueryRun(
         driver,
         checkpoint,
         ending=options.ending if options.trigger is None else None,
-        idle_timeout_s=None if idle_us is None else idle_us / 1e6,
+        idle=_idleness(options),
         temporary=temporary,
         pace=_pace(options),
         all_waits_us=_all_waits_us(options),
     )
     driver.resume()
-    writer = prepared.writeStream.foreachBatch(run.on_batch).option("checkpointLocation", str(checkpoint.spark))
-    writer = writer.trigger(**_trigger(options))
+    writer = sending.select(prepared).writeStream.foreachBatch(run.on_batch).trigger(**_trigger(options))
+    writer = writer.option("checkpointLocation", str(checkpoint.spark))
     run.begin((writer.queryName(options.name) if options.name else writer).start())
     return RunningQuery(run, explain(definition, options, executors.describe()))
 
@@ -148,9 +150,20 @@ def _trigger(options: LaunchOptions) -> dict[str, Any]:
     """When Spark cuts batches; where answers have a bound, at once: the query itself waits between steps."""
     if options.trigger is None:
         return {"availableNow": True}
-    bounded = options.settings.max_latency_us is not None
-    pace_ms = 0 if bounded else parse_duration_us(options.trigger, "trigger", zero_ok=True) // 1_000
-    return {"processingTime": f"{pace_ms} milliseconds"}
+    return {"processingTime": f"{_between_cuts_us(options) // 1_000} milliseconds"}
+
+
+def _between_cuts_us(options: LaunchOptions) -> int:
+    """How long Spark waits before it looks for records again, from when it did last."""
+    if options.trigger is None or options.settings.max_latency_us is not None:
+        return 0
+    return parse_duration_us(options.trigger, "trigger", zero_ok=True)
+
+
+def _idleness(options: LaunchOptions) -> Idleness:
+    """What is available now ends by itself."""
+    idle_us = None if options.trigger is None else options.idle_timeout_us
+    return Idleness(None if idle_us is None else idle_us / 1e6, _between_cuts_us(options) / 1e6)
 
 
 def _all_waits_us(options: LaunchOptions) -> float | None:

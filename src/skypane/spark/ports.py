@@ -26,6 +26,7 @@ from skypane.scheduling.ranges import ALL_GROUPS
 from skypane.spark.jobs.join_job import run_join_job
 from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
+from skypane.spark.jobs.sending import Sending
 from skypane.spark.jobs.tasks import run_tasks
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, run_window_job, store_state
 from skypane.spark.outputs import Outputs
@@ -37,6 +38,7 @@ from skypane.spark.store.failpoints import reach
 from skypane.spark.store.files import map_table
 from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.past import tidy_past
+from skypane.spark.store.settled import settled_parts, still_needed
 from skypane.spark.store.writers import ArrowWriter, Written
 from skypane.tables.rows import conform, present, together
 
@@ -48,6 +50,7 @@ class SparkStages:
     spark: SparkSession
     definition: Definition
     settings: Settings
+    sending: Sending
     outputs: Outputs
     step: int
     scratch: Path
@@ -62,7 +65,7 @@ class SparkStages:
         table = together(load_state(self.state_folder, part.file) for part in kept.held)
         if table is None or self.df is None:
             return table
-        return conform(table, arrow_schema(self.df))
+        return conform(table, self.sending.schema(arrow_schema(self.df)))
 
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
@@ -72,6 +75,7 @@ class SparkStages:
         job = PaneJob(
             self.definition,
             frontier,
+            self.sending,
             str(self.scratch),
             self.outputs.late is not None or self.definition.judges_late,
             None if quarantine is None else quarantine.sink.writer(self.scratch),
@@ -103,10 +107,16 @@ class SparkStages:
             # Nothing, if they are all in the gaps between hopping windows.
             trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
             move = replace(move, partials=(*move.partials, *trusted), trusted=None)
-        rows = added([move.rows_by_group, *(part.rows_by_group for part in kept.to_answer)])
+        settled = settled_parts(self.definition, kept.panes, move.before.punctuation_us)
+        closes = self.definition.window.closes_windows(move.before.punctuation_us, move.after_us)
+        names = frozenset(part.file.name for part in settled)
+        read = [part for part in kept.to_answer if closes or part.file.name not in names]
+        rows = added([move.rows_by_group, *(part.rows_by_group for part in read)])
         plan = move.plan or self.settings.lowered(move.degree)
         scheduling, cutting = self.settings.window_scheduling, self._cutting(move, kept, plan)
         shares = window_shares(rows, plan.key_tasks, scheduling, cutting, self._joins(move, plan), plan.window_tasks)
+        if any(share.cut is not None for share in shares):
+            settled, names = (), frozenset()  # tasks that share a key each write the panes that they own
         in_driver = _in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares, plan)
         late, failed = self.outputs.late, self.outputs.failed
         job = WindowJob(
@@ -120,16 +130,24 @@ class SparkStages:
             answer_schema=self.outputs.results.schema,
             late=None if late is None else late.sink.writer(self.scratch),
             failed=None if failed is None else failed.sink.writer(self.scratch),
+            settled=names,
             threads=self._threads(len(shares), move.degree, in_driver=in_driver),
         )
         report = run_window_job(job, self._run_tasks, in_driver=in_driver, joining=partial(self._joining, move.degree))
         report = replace(report, visits=1 if cutting is None else cutting.visits)
         past = replace(
             report.kept,
+            panes=(*self._still_needed(settled, move), *report.kept.panes),
             sealed=(*kept.sealed, *report.kept.sealed),
             revisions=(*kept.revisions, *report.kept.revisions),
         )
         return replace(report, kept=tidy_past(self.state_folder, self.step, self.definition, past, move.after_us))
+
+    def _still_needed(self, settled: tuple[StoredPart, ...], move: Move[Written]) -> tuple[StoredPart, ...]:
+        if not settled or move.after_us is None:
+            return settled
+        span = self.definition.window.span(move.before.punctuation_us, move.after_us)
+        return still_needed(self.definition, settled, span)
 
     def _cutting(self, move: Move[Written], kept: Kept[StoredPart], plan: Lowered) -> Cutting | None:
         """How the windows of a heavy key may be dealt out to several tasks."""

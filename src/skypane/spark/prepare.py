@@ -41,7 +41,8 @@ def with_computed_columns(
             why = str(error).strip().splitlines()[0]
             raise SchemaError(f"Ties are cut by a hash of the whole record, but Spark cannot hash it: {why}") from error
     if keys:
-        extra[GROUP] = F.pmod(F.xxhash64(*(quoted(key) for key in keys)), F.lit(KEY_GROUPS)).cast("int")
+        # The lowest bits are the remainder, without a division, since the number of groups is a power of two.
+        extra[GROUP] = F.xxhash64(*(quoted(key) for key in keys)).bitwiseAND(F.lit(KEY_GROUPS - 1)).cast("int")
     return df.withColumns(extra) if extra else df
 
 

@@ -26,6 +26,7 @@ from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
 from skypane.spark.ending import ran_to_the_end
 from skypane.spark.explain import explain_plan
+from skypane.spark.idleness import Idleness
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
 
@@ -127,7 +128,7 @@ class QueryRun:
         checkpoint: Checkpoint,
         *,
         ending: Ending | None,
-        idle_timeout_s: float | None,
+        idle: Idleness,
         temporary: Path | None,
         pace: Pace | None = None,
         all_waits_us: float | None = None,
@@ -136,7 +137,7 @@ class QueryRun:
         self._all_waits_us = all_waits_us
         self._checkpoint = checkpoint
         self._ending = ending
-        self._idle_timeout_s = idle_timeout_s
+        self._idle = idle
         self._temporary = temporary
         self.pace = pace
         self._waited: Waited | None = None
@@ -146,7 +147,6 @@ class QueryRun:
         self.stopping = threading.Event()
         self.ended = threading.Event()
         self.failure: BaseException | None = None
-        self._last_activity = time.monotonic()
         self._watcher = threading.Thread(target=self._watch, name="skypane-watch", daemon=True)
 
     def metrics(self) -> Metrics:
@@ -204,7 +204,7 @@ class QueryRun:
             finally:
                 self._thread_of_step = None
             if (last := self.metrics().last) is not None and last.records:
-                self._last_activity = time.monotonic()
+                self._idle.anew()
         if self.pace is not None:
             self._gather(self.pace, began, 0 if last is None else last.records)
 
@@ -214,7 +214,8 @@ class QueryRun:
         if before is not None:
             pace.between((began - before.until) * 1e6)
         pace.stepped(records, (now - began) * 1e6, None if before is None else (began - before.began) * 1e6)
-        self.stopping.wait(pace.gather_us / 1e6)
+        with self._idle.not_looking():
+            self.stopping.wait(min(pace.gather_us / 1e6, threading.TIMEOUT_MAX))
         self._waited = Waited(began, time.monotonic())
 
     def _refuse_if_stopping(self) -> None:
@@ -248,19 +249,16 @@ class QueryRun:
             self.ended.set()
 
     def _close_if_idle(self) -> None:
-        if not self._is_idle():
+        if not self._idle.is_over():
             return
         with self._lock:
             # A batch may have come while this thread waited for the lock.
-            if not self._is_idle():
+            if not self._idle.is_over():
                 return
             if not self._checkpoint.pending_batch():
                 self._driver.finish("idle", "idle")
                 self._driver.rest()
-            self._last_activity = time.monotonic()
-
-    def _is_idle(self) -> bool:
-        return self._idle_timeout_s is not None and time.monotonic() - self._last_activity >= self._idle_timeout_s
+            self._idle.anew()
 
     def _conclude(self, query: StreamingQuery) -> None:
         error = query.exception()

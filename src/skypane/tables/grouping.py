@@ -9,11 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skypane import kernels
 from skypane.model.groups import Groups, Int64Array
 
 _MAX_CODE = 2**62
+_DIGIT, _MOST_DIGITS = 2**16, 2**32
+"""What one pass of a radix sort can tell apart, and two."""
 _SPARSE = 8
 """Integers are as good as codes while there are not many more of them than rows."""
+_CROWDED = 4
+"""Rows are sorted by counting while there are not many more codes than rows."""
 
 
 class Order(NamedTuple):
@@ -29,13 +34,16 @@ class Order(NamedTuple):
 
 def key_codes(table: pa.Table, keys: Sequence[str]) -> Int64Array:
     """Small numbers that are equal exactly where all keys are equal (null equals null, as in SQL's GROUP BY)."""
-    codes = np.zeros(table.num_rows, dtype=np.int64)
+    codes = None
     for key in keys:
         digits, size = _dense(table.column(key)) or _encoded(table.column(key))
+        if codes is None:
+            codes = digits
+            continue
         if len(codes) and int(codes.max()) >= _MAX_CODE // size:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
         codes = codes * size + digits
-    return codes
+    return np.zeros(table.num_rows, dtype=np.int64) if codes is None else codes
 
 
 def count_runs(table: pa.Table, columns: Sequence[str]) -> int:
@@ -57,7 +65,7 @@ def _dense(column: pa.ChunkedArray) -> tuple[Int64Array, int] | None:
     least, size = bounds["min"].as_py(), bounds["max"].as_py() - bounds["min"].as_py() + 1
     if size > _SPARSE * len(column) or bounds["max"].as_py() >= 2**63:
         return None
-    return column.to_numpy().astype(np.int64) - least, size
+    return column.to_numpy().astype(np.int64, copy=False) - least, size
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[Int64Array, int]:
@@ -86,17 +94,35 @@ def sort_by(major: Int64Array, minor: Int64Array) -> Order:
     if rows == 0:
         return Order(np.zeros(0, dtype=np.int64), Groups.from_sizes([]))
     code = _single_code(major, minor)
-    # numpy sorts 16-bit integers by radix: with few panes and one key that is several times faster.
-    small = code.astype(np.uint16) if int(code.max()) < 2**16 else code
-    order = np.argsort(small, kind="stable").astype(np.int64)
-    ordered = small[order]
+    if (size := int(code.max()) + 1) <= _CROWDED * rows:
+        order, offsets = kernels.counting_order(code, size)
+        return Order(order, Groups(offsets))
+    order = _stable_order(code)
+    ordered = code[order]
     borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return Order(order, Groups(np.concatenate(([0], borders, [rows])).astype(np.int64)))
 
 
+def _stable_order(code: Int64Array) -> Int64Array:
+    """How to sort by codes of 0 or more; numpy sorts 16-bit integers by radix, which is several times faster."""
+    most = int(code.max())
+    if most >= _MOST_DIGITS:
+        return np.argsort(code, kind="stable").astype(np.int64)
+    low = code.astype(np.uint8 if most < 2**8 else np.uint16)
+    order = np.argsort(low, kind="stable").astype(np.int64)
+    return order if most < _DIGIT else order[np.argsort((code >> 16).astype(np.uint16)[order], kind="stable")]
+
+
+def _from_zero(numbers: Int64Array) -> Int64Array:
+    least = numbers.min()
+    return numbers - least if least else numbers
+
+
 def _single_code(major: Int64Array, minor: Int64Array) -> Int64Array:
-    major, minor = major - major.min(), minor - minor.min()
+    major, minor = _from_zero(major), _from_zero(minor)
     width = int(minor.max()) + 1
+    if width == 1:
+        return major
     if int(major.max()) >= _MAX_CODE // width:
         major = np.unique(major, return_inverse=True)[1].astype(np.int64)
         minor = np.unique(minor, return_inverse=True)[1].astype(np.int64)

@@ -20,10 +20,10 @@ def times_us(column: pa.ChunkedArray) -> Int64Array:
 
 def out_of_range(column: pa.ChunkedArray) -> BoolArray | None:
     """Which times of a timestamp column are too far away to have windows; ``None`` if none is."""
-    times = pc.fill_null(column, pa.scalar(0, column.type))
-    bounds = pc.min_max(times.cast(pa.int64()))
-    if not len(times) or (bounds["min"].as_py() >= -FARTHEST_US and bounds["max"].as_py() <= FARTHEST_US):
+    bounds = pc.min_max(column.cast(pa.int64()))
+    least, most = bounds["min"].as_py(), bounds["max"].as_py()
+    if least is None or (least >= -FARTHEST_US and most <= FARTHEST_US):
         return None
-    since_epoch = times_us(times)
+    since_epoch = times_us(pc.fill_null(column, pa.scalar(0, column.type)))
     found: BoolArray = (since_epoch < -FARTHEST_US) | (since_epoch > FARTHEST_US)
     return found

@@ -40,6 +40,8 @@ class WindowInputs:
     """How many records each key has had, where they are counted."""
     ending: Ending | None = None
     """Of a step that the clock decided: what it ends."""
+    settled: Sequence[pa.Table] = ()
+    """The rest of the state: rows of sealed panes, oldest first, which are looked at and stay where they are stored."""
 
     @property
     def rows_read(self) -> int:
@@ -53,7 +55,7 @@ class WindowInputs:
 
     @property
     def _to_answer(self) -> tuple[pa.Table, ...]:
-        return present([self.panes, self.buffer, *self.fresh])
+        return present([self.panes, self.buffer, *self.fresh, *self.settled])
 
 
 class Processing(ABC):
@@ -101,6 +103,11 @@ class Processing(ABC):
     @property
     def shares_joins(self) -> bool:
         """Whether several tasks can share the join of one key's rows, and no other work of it."""
+        return False
+
+    @property
+    def settles(self) -> bool:
+        """Whether rows of sealed panes stay as they are, so that it is enough to store them once."""
         return False
 
     @property

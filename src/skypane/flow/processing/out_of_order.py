@@ -67,6 +67,11 @@ class OutOfOrder(Processing):
         return slide_for(self._definition).answers_apart
 
     @property
+    def settles(self) -> bool:
+        """If the slide only reads them, and no record that comes late is put into them."""
+        return slide_for(self._definition).any_order and not self._definition.allowed_lateness_us
+
+    @property
     def shares_joins(self) -> bool:
         """If the slide does little else."""
         return slide_for(self._definition).joins_rows
@@ -102,7 +107,7 @@ class OutOfOrder(Processing):
         waiting = waiting if late is not None and self._definition.query.selective else None
         worker = WindowWorker(self._definition, joining)
         past = self._past(before, fresh, late, inputs)
-        return worker.advance(inputs.panes, fresh, before, after_us, past, late, waiting, inputs.share)
+        return worker.advance(inputs.panes, fresh, before, after_us, past, late, waiting, inputs.share, inputs.settled)
 
     def _past(self, before: Progress, fresh: Sequence[pa.Table], late: pa.Table | None, inputs: WindowInputs) -> Past:
         """The sealed panes that share a window with a record of this step that came after its pane was sealed."""

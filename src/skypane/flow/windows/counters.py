@@ -18,7 +18,7 @@ from skypane.model.columns import COUNTER, GROUP, ID, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.model.row_windows import RankPanes, RowWindows
 from skypane.model.windows import FARTHEST_US
-from skypane.tables.grouping import key_codes
+from skypane.tables.grouping import key_codes, sort_by
 from skypane.tables.ranges import ranges
 from skypane.tables.rows import conform
 from skypane.tables.take import take_rows
@@ -176,7 +176,8 @@ def _in_order(definition: Definition, known: pa.Table, records: pa.Table) -> _In
     keys, old = pa.concat_tables([known, records.select(known.column_names)]), known.num_rows
     code = _dense(key_codes(keys, definition.keys))
     time = times_us(records.column(definition.time))
-    rows = np.lexsort((time, code[old:]))
+    by_time = np.argsort(time, kind="stable")  # fast where records come nearly in order; then they are only dealt out
+    rows = by_time[sort_by(code[old:][by_time], np.zeros(len(time), dtype=np.int64)).rows]
     if ((np.diff(time[rows]) == 0) & (np.diff(code[old:][rows]) == 0)).any():
         rows = np.lexsort((records.column(ID).to_numpy(), time, code[old:]))
     return _InOrder(rows, code[old:][rows], time[rows], code[:old])

@@ -13,6 +13,7 @@ from skypane.model.groups import Groups, Int64Array
 from skypane.queries.base import Grouped
 from skypane.queries.reduce import combine
 from skypane.tables.grouping import Order, key_codes, sort_by
+from skypane.tables.rows import conform, together
 from skypane.tables.take import take_rows
 
 
@@ -31,6 +32,19 @@ def merge_panes(definition: Definition, parts: Sequence[pa.Table]) -> Grouped:
     if mixed.all():
         return fresh
     return _interleave(table, order.rows[~row_mixed], fresh, np.where(mixed, -1, sizes))
+
+
+def beside(settled: Sequence[pa.Table], merged: Grouped | None) -> Grouped:
+    """Rows that were merged by earlier steps, and behind them those of this one, as far as there are any.
+
+    Where one pane ends and the next begins in the old ones is not looked up: each is a group of its own.
+    """
+    old = together(settled)
+    if old is None:
+        assert merged is not None
+        return merged
+    table = old if merged is None else pa.concat_tables([conform(old, merged.table.schema), merged.table])
+    return Grouped(table, Groups(np.arange(table.num_rows + 1)))
 
 
 def _interleave(table: pa.Table, kept: Int64Array, fresh: Grouped, sizes: Int64Array) -> Grouped:

@@ -23,7 +23,7 @@ from skypane.flow.late.revisions import revise
 from skypane.flow.reports import LAST_WINDOWS, WindowReport
 from skypane.flow.windows.firing import fire
 from skypane.flow.windows.lowering import Failed, lowered
-from skypane.flow.windows.merge import merge_panes
+from skypane.flow.windows.merge import beside, merge_panes
 from skypane.flow.windows.slide.base import Fired, Slide
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.lateness.progress import Progress
@@ -56,28 +56,33 @@ class WindowWorker:
         late: pa.Table | None = None,
         waiting: pa.Table | None = None,
         share: WindowShare = EVERYTHING,
+        settled: Sequence[pa.Table] = (),
     ) -> WindowReport[pa.Table, pa.Table]:
         """Take in the step's partials, move the punctuation on from that of ``before``, judge late records.
 
         ``waiting`` are records of open panes that are not among the partials, because they are processed in order.
-        ``share`` says which of the windows this task answers, where it is not alone.
+        ``share`` says which of the windows this task answers, where it is not alone. ``settled`` are rows of panes that
+        earlier steps have sealed, oldest first: windows are answered from them, too, and they are not kept again.
         """
         past = past or Past()
         self._slide.failed.clear()
         parts = [self._slide.enrich(part) for part in (state, *partials) if part is not None and part.num_rows]
-        panes = merge_panes(self._definition, parts) if parts else None
-        live = together([None if panes is None else panes.table, waiting])
-        report = self._judged(late, past, live, before)
-        if panes is None:
+        merged = merge_panes(self._definition, parts) if parts else None
+        changed = None if merged is None else merged.table
+        report = self._judged(late, past, together([changed, waiting]), before)
+        settled = [table for table in settled if table.num_rows]
+        if changed is None and not settled:
             return report
         if after_us is None:
-            return self._with_state(report, panes.table)
+            return self._with_state(report, changed)
         span = self._definition.window.span(before.punctuation_us, after_us)
+        panes = beside(settled, merged)
+        self._slide.settled_rows = sum(table.num_rows for table in settled)
         fired, kept = fire(self._definition, self._slide, panes, span, share)
         report = self._with_state(self._answered(report, fired), kept)
         report = self._with_failed(report, self._failed_of(share, span))
         amended = self._amended(partials, span) if share.first_of_groups else None
-        sealed = self._newly_sealed(share.owned(panes.table), amended, span)
+        sealed = None if changed is None else self._newly_sealed(share.owned(changed), amended, span)
         report = replace(report, kept=replace(report.kept, sealed=present([sealed])))
         return report if amended is None else self._revised(report, amended, past, span)
 

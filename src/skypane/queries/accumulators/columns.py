@@ -46,6 +46,20 @@ def add_up(values: pa.ChunkedArray, groups: Groups) -> Int64Array:
     return sums
 
 
+def extreme(values: pa.ChunkedArray, groups: Groups, function: str) -> pa.Array:
+    """The ``min`` or ``max`` of each group, of any type but floats; null for groups without values."""
+    kind = values.type
+    if not any(is_kind(kind) for is_kind in _WHOLE):
+        return hash_reduce(values, groups, function)
+    # Rows are in the order of their groups, which Arrow does not know.
+    numbers, filled = present(_whole(values), groups)
+    full = filled.sizes > 0
+    found = np.zeros(len(groups), dtype=numbers.dtype)
+    if full.any():
+        found[full] = (np.minimum if function == "min" else np.maximum).reduceat(numbers, filled.offsets[:-1][full])
+    return pa.array(found, mask=~full).cast(kind)
+
+
 def hash_reduce(values: pa.ChunkedArray, groups: Groups, function: str) -> pa.Array:
     """Reduce each group with Arrow's own aggregates; null for groups without values."""
     table = pa.table({"group": groups.row_ids(), "value": values})
@@ -59,11 +73,16 @@ def hash_reduce(values: pa.ChunkedArray, groups: Groups, function: str) -> pa.Ar
 
 def ordinals(values: pa.ChunkedArray) -> npt.NDArray[Any]:
     """Numbers in the order of the values, none of which is null: equal where they are, NaN after all others."""
-    kind = values.type
-    if any(is_kind(kind) for is_kind in _WHOLE):
-        narrow = values.cast(pa.int32()) if pa.types.is_date32(kind) else values
-        return np.asarray(narrow.cast(pa.int64(), safe=False).to_numpy())
+    if any(is_kind(values.type) for is_kind in _WHOLE):
+        return np.asarray(_whole(values).cast(pa.int64(), safe=False).to_numpy())
     return comparable(one_zero(values))
+
+
+def _whole(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Integers as they are; dates, times and durations as the integers that they are stored as."""
+    if pa.types.is_integer(values.type):
+        return values
+    return values.cast(pa.int32() if pa.types.is_date32(values.type) else pa.int64())
 
 
 def exact_sum(values: Sequence[float]) -> float:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
 from skypane.queries.accumulators.base import Accumulator, InputRow, Inputs, Parts, check_ordered, present_values
-from skypane.queries.accumulators.columns import hash_reduce, present
+from skypane.queries.accumulators.columns import extreme, present
 
 
 class Extreme(Accumulator):
@@ -31,9 +31,7 @@ class Extreme(Accumulator):
         values = inputs.values
         if pa.types.is_floating(values.type):
             return {"x": self._of_floats(values, groups)}
-        if pa.types.is_duration(values.type):  # which Arrow cannot reduce
-            return {"x": hash_reduce(values.cast(pa.int64()), groups, self.function).cast(values.type)}
-        return {"x": hash_reduce(values, groups, self.function)}
+        return {"x": extreme(values, groups, self.function)}
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """The extreme of the extremes."""

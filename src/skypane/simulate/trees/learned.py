@@ -63,27 +63,34 @@ def simulated_step_us(tree: Pattern, work: Work, learned: Learned, cores: int) -
     trees that send records to other tasks on Spark, too.
     """
     load, costs = learned.load, learned.costs
-    windows = _shortened(work.windows)
+    work = _shortened(tree, work)
+    windows, records = work.windows, max(1.0, load.records)
     panes = windows.slide // windows.pane
     keys = min(_MOST_KEYS, max(1, round(1 / load.heaviest)))
     # In the run a step is a slide; what a step has of records and answers is dealt out to its panes and keys.
-    drawn = max(1, min(round(load.records / panes), _MOST_RECORDS * keys))
-    stands_for = load.records / panes / drawn
+    drawn = max(1, min(round(records / panes), _MOST_RECORDS * keys))
+    stands_for = records / panes / drawn
     query = VirtualLearned(
         record_us=costs.record_us * stands_for,
         row_us=costs.row_us * stands_for,
-        rows_per_record=load.rows / max(1.0, load.records),
+        rows_per_record=load.rows / records,
         answer_us=costs.window_us * load.windows / keys,
     )
     slides = windows.size // windows.slide + 2 + _TURNS * tree.workers
     sources = min(cores, _MOST_SOURCES)
-    stream = TreeStream(replace(work, windows=windows), drawn, slides * panes, keys, sources, bunch=drawn)
+    stream = TreeStream(work, drawn, slides * panes, keys, sources, bunch=drawn)
     sends = tree.lowered().splitting is not None
     prices = Prices(send_us=costs.exchange_us * stands_for if sends else 0.0)
     run = TreeRun(tree, stream, query, prices, Machine(cores, queue_size=2 * drawn), spread=True)
     return drawn * panes / run.records_per_s() * 1e6
 
 
-def _shortened(windows: Extent) -> Extent:
-    size, slide = windows
-    return windows if size <= _MOST_OVERLAP * slide else Extent(_MOST_OVERLAP * slide, slide)
+def _shortened(tree: Pattern, work: Work) -> Work:
+    """Windows that overlap less, but enough for the tree."""
+    (size, slide), overlap = work.windows, _MOST_OVERLAP
+    while overlap * slide < size:
+        shorter = replace(work, windows=Extent(overlap * slide, slide))
+        if tree.legal(shorter):
+            return shorter
+        overlap *= 2
+    return work

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
@@ -16,10 +15,11 @@ from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.worker import PaneWorker
 from skypane.flow.reports import PaneReport
 from skypane.model.codec import from_text, to_text
-from skypane.model.columns import GROUP
 from skypane.scheduling.batch_plan import TaskLoad
+from skypane.spark.jobs.sending import Sending
 from skypane.spark.schemas import map_in_arrow
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
+from skypane.tables.memory import keep_memory
 
 _REPORT = "task int, report string"
 
@@ -30,6 +30,7 @@ class PaneJob:
 
     definition: Definition
     frontier: Frontier
+    sending: Sending
     scratch: str
     keep_late: bool
     """Whether late records go on to the window stage, to be judged."""
@@ -37,6 +38,7 @@ class PaneJob:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> PaneReport[Written]:
         """One task: feed all its records to a worker and leave the rows in files."""
+        keep_memory()
         started = time.perf_counter_ns()
         worker = PaneWorker(
             self.definition,
@@ -45,7 +47,7 @@ class PaneJob:
             keep_quarantined=self.quarantine is not None,
         )
         for batch in batches:
-            worker.feed(with_group(pa.Table.from_batches([batch])))
+            worker.feed(self.sending.completed(pa.Table.from_batches([batch])))
         report = worker.finish()
         scratch = ArrowWriter(self.scratch)
         files = {name: written(scratch, getattr(report, name)) for name in ("partials", "suspects", "late")}
@@ -68,13 +70,6 @@ def run_pane_job(job: PaneJob, df: DataFrame) -> PaneReport[Written]:
     rows = map_in_arrow(df, task, _REPORT).collect()
     reports = [from_text(row.report, PaneReport[Written]) for row in sorted(rows, key=lambda row: int(row.task))]
     return PaneReport.merge(reports, job.frontier.guard)
-
-
-def with_group(rows: pa.Table) -> pa.Table:
-    """Without a key there is one key group, which Spark is not asked to send along."""
-    if GROUP in rows.column_names:
-        return rows
-    return rows.append_column(GROUP, pa.array(np.zeros(rows.num_rows, dtype=np.int32)))
 
 
 def written(writer: RowWriter | None, tables: Sequence[pa.Table]) -> tuple[Written, ...]:

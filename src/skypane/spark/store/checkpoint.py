@@ -262,7 +262,7 @@ def _newest_id(folder: Path) -> int:
 _CODE = "query.code."
 """Where a fingerprint has functions of the user's."""
 _SHOWN = {
-    "slide": "sliding",
+    "slide": "sliding, which a pattern may decide",
     "allowed_lateness_us": "allowed lateness in microseconds",
     "query.order": "order of aggregates",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -67,7 +67,13 @@ class ParquetWriter(RowWriter):
         rows = 0
         with (
             disk().writer(Path(path)) as file,
-            pq.ParquetWriter(file, tables[0].schema, compression="zstd", store_schema=False) as writer,
+            pq.ParquetWriter(
+                file,
+                tables[0].schema,
+                compression="zstd",
+                store_schema=False,
+                use_dictionary=[name for field in tables[0].schema for name in _repeating(field.name, field.type)],
+            ) as writer,
         ):
             for table in tables:
                 writer.write_table(table)
@@ -75,6 +81,23 @@ class ParquetWriter(RowWriter):
             # Not as metadata of the Arrow schema, which is left out: Arrow's own notation would be of no use to Spark.
             writer.add_key_value_metadata({"org.apache.spark.sql.parquet.row.metadata": self.spark_schema})
         return Written(path, rows)
+
+
+def _repeating(name: str, kind: pa.DataType) -> Iterator[str]:
+    """The columns of a file that are worth a dictionary: all but numbers, which seldom repeat.
+
+    Zstandard alone leaves fewer bytes of them, in half the time.
+    """
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from _repeating(f"{name}.{field.name}", field.type)
+    elif pa.types.is_map(kind):
+        yield from _repeating(f"{name}.key_value.key", kind.key_type)
+        yield from _repeating(f"{name}.key_value.value", kind.item_type)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from _repeating(f"{name}.list.element", kind.value_type)
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        yield name
 
 
 @dataclass(frozen=True)

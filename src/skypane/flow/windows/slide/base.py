@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from skypane import kernels
 from skypane.flow.definition import Definition
 from skypane.flow.joining import ALONE, Joining
 from skypane.flow.windows.lowering import Failed, Naming, lowered
@@ -23,6 +24,10 @@ from skypane.tables.take import take_rows
 
 FIRE_ROWS = 1 << 21
 """Rows to gather for firing at once: windows overlap, so a pane's rows are gathered once for each of its windows."""
+
+
+_CROWDED = 4
+"""Members of windows are put in order by counting while most keys have some in most windows."""
 
 
 class Fired(NamedTuple):
@@ -48,8 +53,15 @@ class Slide(ABC):
         self._joining = joining
         self.failed: list[Failed] = []
         """The windows asked for so far on which a function of the user's failed."""
+        self.settled_rows = 0
+        """So many of the rows that it is given, the first ones, are kept elsewhere; only where :attr:`any_order`."""
         self.naming: Naming | None = None
         """How keys and windows are told to the query, if not as the definition has them."""
+
+    @property
+    def any_order(self) -> bool:
+        """Whether it only reads panes, and takes those of one key in any place, as long as older ones come first."""
+        return False
 
     @property
     def finds_changes(self) -> bool:
@@ -109,9 +121,10 @@ def span_at(span: Span, rows: pa.Table) -> Span:
     return Span(*(border_at(border, rows) for border in span))
 
 
-def cut(groups: Groups, rows_per_member: Int64Array) -> Iterator[range]:
-    """Cut groups of members, each with some rows, into runs of at most about :data:`FIRE_ROWS` rows."""
-    rows = Groups.from_sizes(rows_per_member).offsets[groups.offsets]
+def cut(groups: Groups, rows_per_member: Int64Array | None = None) -> Iterator[range]:
+    """Cut groups of members, each with some rows, or one, into runs of at most about :data:`FIRE_ROWS` rows."""
+    offsets = groups.offsets
+    rows = offsets if rows_per_member is None else Groups.from_sizes(rows_per_member).offsets[offsets]
     start = 0
     while start < len(groups):
         stop = int(np.searchsorted(rows, rows[start] + FIRE_ROWS, side="right")) - 1
@@ -125,14 +138,17 @@ def members_of(
 ) -> tuple[Int64Array, Int64Array, Groups]:
     """Each item once for every window of its span from its first to its last, in the order of (window, key).
 
-    The items, the window of each, and the groups of equal window and key.
+    The items, the window of each group, and the groups of equal window and key.
     """
-    low = np.maximum(first, span.first)
-    count = np.maximum(np.minimum(last, span.end - 1) - low + 1, 0)
+    low, high = np.maximum(first, span.first), np.minimum(last, span.end - 1)
+    if (counted := kernels.window_members(low, high, key, _CROWDED)) is not None:
+        items, offsets, window_ids = counted
+        return items, window_ids, Groups(offsets)
+    count = np.maximum(high - low + 1, 0)
     items = np.repeat(np.arange(len(count)), count)
     window_id = ranges(low, count)
     order = sort_by(window_id, key[items])
-    return items[order.rows], window_id[order.rows], order.groups
+    return items[order.rows], window_id[order.first_rows()], order.groups
 
 
 def part_of(groups: Groups, run: range) -> tuple[slice, Groups]:

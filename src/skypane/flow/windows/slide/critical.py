@@ -154,9 +154,9 @@ class CriticalSlide(Slide):
         last = np.where(answered, left, entered - 1)
         key = key_codes(table, self._definition.keys)
         rows, window_id, windows = members_of(span_at(span, table), entered, last, key)
-        for run in cut(windows, np.ones(len(rows), dtype=np.int64)):
+        for run in cut(windows):
             own, groups = part_of(windows, run)
-            window_ids, first = window_id[own][groups.offsets[:-1]], rows[own][groups.offsets[:-1]]
+            window_ids, first = window_id[run.start : run.stop], rows[own][groups.offsets[:-1]]
             whole = Grouped(take_rows(table, rows[own]), groups)
             yield Fired(window_ids, self._lowered(whole, table, first, window_ids))
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from skypane.flow.windows.slide.base import Fired, Slide, border_at, cut, members_of, part_of, span_at
-from skypane.model.columns import GROUP, PANE
+from skypane.model.columns import PANE
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Border, Span
 from skypane.queries.base import Grouped
@@ -22,6 +23,11 @@ class RecomputeSlide(Slide):
 
     name = "recompute"
 
+    @property
+    def any_order(self) -> bool:
+        """Panes are gathered wherever they are."""
+        return True
+
     def visits(self, windows: int) -> int:
         """Once for each window that has it."""
         wide, apart = self._definition.window.shape
@@ -29,25 +35,34 @@ class RecomputeSlide(Slide):
 
     def fire(self, panes: Grouped, span: Span, needed_from: Border) -> tuple[Iterator[Fired], pa.Table | None]:
         """Gather the rows of all panes of each window."""
-        last = self._definition.window.last_window(panes.table.column(PANE).to_numpy())
-        needed = last >= border_at(needed_from, panes.table)
-        return self._answers(panes, span), panes.table.filter(pa.array(needed)) if needed.any() else None
+        own = panes.table.slice(self.settled_rows)
+        needed = self._definition.window.last_window(own.column(PANE).to_numpy()) >= border_at(needed_from, own)
+        return self._answers(panes, span), own.filter(pa.array(needed)) if needed.any() else None
 
     def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:
         window, sizes = self._definition.window, panes.groups.sizes
         lead_rows, sizes = panes.groups.offsets[:-1][sizes > 0], sizes[sizes > 0]
-        leads = take_rows(panes.table.select(list(self._definition.frame)), lead_rows)
-        pane = leads.column(PANE).to_numpy()
-        key = key_codes(leads, [GROUP, *self._definition.keys])
+        leads = panes.table.select(list(self._definition.frame))
+        leads = leads if len(lead_rows) == leads.num_rows else take_rows(leads, lead_rows)
+        pane, span = leads.column(PANE).to_numpy(), span_at(span, leads)
+        if not np.any(span.first < span.end):
+            return
         first, last = window.first_window(pane), window.last_window(pane)
-        member, window_id, windows = members_of(span_at(span, leads), first, last, key)
+        member, window_id, windows = members_of(span, first, last, key_codes(leads, self._definition.keys))
+        if len(lead_rows) == panes.table.num_rows:  # a row is a member
+            for run in cut(windows):
+                own, members = part_of(windows, run)
+                yield self._fired(panes.table, Order(member[own], members), members, window_id[run.start : run.stop])
+            return
         member_rows = sizes[member]
         for run in cut(windows, member_rows):
             own, members = part_of(windows, run)
             rows = ranges(lead_rows[member[own]], member_rows[own])
             groups = Groups(Groups.from_sizes(member_rows[own]).offsets[members.offsets])
-            window_ids = window_id[own][members.offsets[:-1]]
-            yield Fired(window_ids, self._answer(panes.table, Order(rows, groups), members, window_ids))
+            yield self._fired(panes.table, Order(rows, groups), members, window_id[run.start : run.stop])
+
+    def _fired(self, table: pa.Table, order: Order, members: Groups, window_ids: Int64Array) -> Fired:
+        return Fired(window_ids, self._answer(table, order, members, window_ids))
 
     def _answer(self, table: pa.Table, order: Order, members: Groups, window_ids: Int64Array) -> Grouped:
         """Combine the panes of each window and lower the result."""

@@ -27,6 +27,11 @@ class TilesSlide(RecomputeSlide):
 
     name = "tiles"
 
+    @property
+    def any_order(self) -> bool:
+        """Leaves of one key are neighbours."""
+        return False
+
     def visits(self, windows: int) -> int:
         """Building the tree costs about as much again as its leaves."""
         return min(2, windows)

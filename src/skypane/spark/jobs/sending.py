@@ -1,0 +1,63 @@
+"""Sending: which columns of the records Spark sends to the tasks of the pane stage, and which these fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from skypane.model.columns import GROUP
+from skypane.queries.base import Expression
+from skypane.spark.schemas import quoted
+
+
+@dataclass(frozen=True)
+class Sending:
+    """Travels to the workers. What a column says already, or is the same for all records, need not be sent."""
+
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Columns that say what another one says."""
+    constants: Mapping[str, int] = field(default_factory=dict)
+    """Columns that are the same number for all records."""
+
+    @classmethod
+    def of(cls, records: DataFrame, expressions: Mapping[str, Expression], *, keyed: bool) -> Sending:
+        """For records with a column for each expression, and with their key group if they have keys."""
+        constants = {name: int(asked.sql) for name, asked in expressions.items() if _is_small(asked.sql)}
+        named = {name: asked.sql for name, asked in expressions.items() if _is_name(asked.sql, records.columns)}
+        # A text may mean something else: ``true`` is no column, whatever columns there are.
+        texts, columns = map(F.expr, named.values()), map(quoted, named.values())
+        copies = named if named and records.select(*texts).sameSemantics(records.select(*columns)) else {}
+        # Without a key there is one key group.
+        return cls(copies, constants if keyed else {**constants, GROUP: 0})
+
+    def select(self, records: DataFrame) -> DataFrame:
+        """What Spark is to send."""
+        filled_in = {*self.copies, *self.constants}
+        return records.select(*(quoted(name) for name in records.columns if name not in filled_in))
+
+    def completed(self, sent: pa.Table) -> pa.Table:
+        """With the columns that were not sent."""
+        for name, source in self.copies.items():
+            sent = sent.append_column(name, sent.column(source))
+        for name, number in self.constants.items():
+            sent = sent.append_column(name, pa.array(np.full(sent.num_rows, number, dtype=np.int32)))
+        return sent
+
+    def schema(self, sent: pa.Schema) -> pa.Schema:
+        """The schema of what tasks see."""
+        return self.completed(sent.empty_table()).schema
+
+
+def _is_name(sql: str, columns: Sequence[str]) -> bool:
+    """Whether it is the name of a column, and looks like nothing else."""
+    return sql in columns and sql.isidentifier()
+
+
+def _is_small(sql: str) -> bool:
+    """Whether it is a whole number that Spark takes for an int."""
+    return sql.isascii() and sql.isdecimal() and int(sql) < 2**31
