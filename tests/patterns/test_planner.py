@@ -166,9 +166,10 @@ def test_every_plan_can_be_had_and_told(
     ids=["one task", "driver", "keys", "windows"],
 )
 def test_the_tree_that_runs_is_told_with_the_reason(learned: Learned, tree: str, says: str) -> None:
-    first, runners_up = PLANNER.explain(learned)
+    first, does, runners_up = PLANNER.explain(learned)
     assert first.startswith(f"{tree}, ")
     assert says in first
+    assert does.startswith(f"{tree}: ")
     assert runners_up.startswith("runners-up: ")
     assert not re.search(rf"{re.escape(tree)} \d", runners_up)
 
