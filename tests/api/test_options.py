@@ -63,6 +63,8 @@ def test_elastic_degrees_take_exactly_what_is_declared() -> None:
     }
     assert parallel_arguments({"elastic": False, "degree": 2}) == {"degree": 2}
     assert PLAIN.parallel(elastic=True).parallelism.settings(slots=2).elastic == sp.Elastic()
+    with pytest.raises(OptionError, match=r"must be true, false or an object, e.g. sp.Elastic\(max_degree=8\)"):
+        PLAIN.parallel(elastic=sp.Elastic).parallelism.settings(slots=2)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"max_degree: only with elastic = true \(--elastic\), which is not set"):
         parallel_arguments({"max_degree": 5})
 

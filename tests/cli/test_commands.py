@@ -14,6 +14,8 @@ from skypane.cli import app
 
 runner = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"})
 
+COUNT = ["--source", "skypane-traffic", "--time", "ts", "--window=1s", "--type", "aggregate", "--aggregate", "n=count"]
+
 
 def said(*arguments: str, code: int = 0) -> str:
     result = runner.invoke(app, list(arguments))
@@ -79,6 +81,7 @@ def test_lateness_compares_policies_on_a_file(tmp_path: Path) -> None:
         (["simulate", "--window-degree", "0"], ["--window-degree", "1 to 1000"]),
         (["simulate", "--duration", "1 s"], ["--duration", "3 to 36000"]),
         (["explore", "--simulate", "1"], ["--simulate", "2 to 256"]),
+        (["explore", *COUNT, "--tree", "KF(2)", "--tree", "PF(2,2)"], ["PF(2,2)", "WinMapReduce"]),
         (["simulate", "--points", "round"], ["--points", "anticorrelated"]),
         (["simulate", "--machine", "missing.json"], ["--machine", "missing.json", "--calibrate"]),
         (["simulate", "--figure", "99"], ["--figure", "8a"]),
@@ -95,6 +98,23 @@ def test_errors_name_the_option_and_the_remedy(arguments: list[str], names: list
     for name in names:
         assert name in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "--figure", "14", "--output"],
+        ["simulate", "--calibrate"],
+        ["inspect", "--generate", "--records", "1000", "--plots"],
+        ["lateness", "--generate", "--records", "1000", "--plot"],
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(arguments: list[str], tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    text = said(*arguments, str(taken / "folder" / "file"), code=2)
+    assert text.startswith(f"error: {arguments[-1]}: the folder {taken}")
+    assert "is a file" in text
 
 
 def test_simulate_a_stage_of_each_kind(tmp_path: Path) -> None:

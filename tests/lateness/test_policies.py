@@ -161,6 +161,7 @@ def test_a_long_slack_is_warned_about_unless_it_was_asked_for() -> None:
     window = WindowSpec(1_000_000, 200_000)
     assert slack_warning(KSlack(), window, 3_000_000) is None
     assert "answers wait 3500 ms" in str(slack_warning(KSlack(), window, 3_500_000))
+    assert "answers wait 590 s for" in str(slack_warning(KSlack(), window, 590_272_123))
     assert slack_warning(FixedDelay("1 minute"), window, 60_000_000) is None
 
 

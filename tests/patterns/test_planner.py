@@ -88,7 +88,7 @@ def test_nothing_changes_before_anything_is_known() -> None:
     assert PLANNER.plan(None) == TODAY
     assert PLANNER.plan(replace(known(5_000), steps=FIRST_STEPS - 1)) == TODAY
     assert replace(PLANNER, slots=1).plan(known(5_000)) == TODAY
-    assert PLANNER.explain(None) == ["decided from the query's own steps, after 3 of them"]
+    assert PLANNER.explain(None) == ["decided from the query's own steps, after 3 of them; until then as above"]
 
 
 def test_slow_functions_get_tasks_earlier_and_fast_ones_later() -> None:
@@ -166,9 +166,10 @@ def test_every_plan_can_be_had_and_told(
     ids=["one task", "driver", "keys", "windows"],
 )
 def test_the_tree_that_runs_is_told_with_the_reason(learned: Learned, tree: str, says: str) -> None:
-    first, runners_up = PLANNER.explain(learned)
+    first, does, runners_up = PLANNER.explain(learned)
     assert first.startswith(f"{tree}, ")
     assert says in first
+    assert does.startswith(f"{tree}: ")
     assert runners_up.startswith("runners-up: ")
     assert not re.search(rf"{re.escape(tree)} \d", runners_up)
 

@@ -105,6 +105,8 @@ def test_what_a_tree_can_do() -> None:
         (lambda: PaneFarm(0, 3), "n=0 must be a whole number from 1"),
         (lambda: PaneFarm(1, True), "m=True must be"),
         (lambda: PaneFarm(1, 1, 3), "level=3 is unknown"),
+        (lambda: KeyFarm(PaneFarm(2, 3)), r"n is missing, .* KeyFarm\(PaneFarm\(2, 3\), 4\)"),
+        (lambda: KeyFarm(4, PaneFarm(2, 3)), r"the other way round, KeyFarm\(PaneFarm\(2, 3\), 4\)"),  # type: ignore[arg-type]
         (lambda: PaneFarm(1, 1, 1.0), "level=1.0 is unknown"),  # type: ignore[arg-type]
         (lambda: WinFarm(KeyFarm(2), 2), "WinFarm cannot hold KeyFarm; it replicates PaneFarm, WinMapReduce, WinSeq"),
         (lambda: KeyFarm(KeyFarm(2), 2), "KeyFarm cannot hold KeyFarm"),

@@ -141,3 +141,7 @@ def test_equal_records_are_counted_in_percentiles() -> None:
     for cuts in (1, 2, 5):
         assert answer("approx_percentile", "x, 0.5, 2", values, ids, np.arange(5), cuts) == 10
         assert answer("approx_percentile", "x, 1, 2", values, ids, np.arange(5), cuts) == 40
+
+
+def test_aggregates_explain_themselves_as_they_are_written() -> None:
+    assert Aggregates.of({"n": "count", "kg": "sum(weight)"}).explain() == "n = count(1), kg = sum(weight)"

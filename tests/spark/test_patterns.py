@@ -82,7 +82,10 @@ def test_steps_are_planned_unless_somebody_says_how(query: ContinuousQuery) -> N
     assert re.match(
         r"(?:WS|PF\(2,1\) L2), \d+ ms a step predicted: about [\d,]+ rows a step, .* pays from [\d,]+ rows", plan
     )
+    assert re.search(r"\n {14}(?:WS: one worker answers all windows|PF\(2,1\) L2: 2 answer panes of .*)\n", plan)
     assert "runners-up: " in plan
+    assert "plan          decided from the query's own steps, after 3 of them; until then as above" in query.explain()
+    assert "plan  " not in query.parallel(degree=1).explain()
     assert "plan  " not in run_to_end(query.parallel(degree=1), Outputs()).explain()
 
 

@@ -39,11 +39,12 @@ from skypane.queries.top_k import TopK
 from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.spark.executors.choice import explain_executors, slots_of
-from skypane.spark.explain import explain
+from skypane.spark.explain import explain, explain_plan
 from skypane.spark.launch import check_start, launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.schemas import checked_schema
+from skypane.spark.session import is_embedded
 from skypane.spark.sinks.custom import DiscardSink
 
 if TYPE_CHECKING:
@@ -319,7 +320,10 @@ class ContinuousQuery:
         """What :meth:`start` would do, or what it would raise about records and checkpoint; nothing starts."""
         spark = self.source.df.sparkSession
         definition, options = self.plan(run, slots_of(spark))
-        return explain(check_start(self.source.df, definition, options), options, explain_executors(spark))
+        checked = check_start(self.source.df, definition, options)
+        planner = options.settings.planner(checked, embedded=is_embedded(spark))
+        plan = [] if planner is None else planner.explain(None)
+        return "\n".join([explain(checked, options, explain_executors(spark)), *explain_plan(plan)])
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""

@@ -14,9 +14,10 @@ from rich.table import Table
 
 import skypane as sp
 from skypane.api.run_options import RunOptions
+from skypane.cli.places import check_folder
 from skypane.cli.run import embedded
 from skypane.cli.run_flags import with_run_flags
-from skypane.cli.run_query import check_folder, plan
+from skypane.cli.run_query import plan
 from skypane.cli.run_spec import Spec, load_spec
 from skypane.model.errors import OptionError
 from skypane.patterns.exploration import Explored, against_best, rank_correlation
@@ -64,6 +65,8 @@ def explore(
         check_folder("--plot", plot.parent)
     if not planned.query.parallelism.planned:
         raise OptionError("explore tries every way to share the work: leave out pattern, degree and the like.")
+    for each in more:
+        planned.query.parallel(pattern=each).plan(planned.run, slots=1)  # before any other has run for minutes
     with embedded(console, log) as spark:
         query = planned.over_records(spark)
         found = exploration(query, more, console) if simulate is None else simulation(query, more, console, simulate)
@@ -170,7 +173,10 @@ def _planned(query: ContinuousQuery) -> tuple[RunningQuery, tuple[Planner, Learn
     usual = _run(query)
     planning = usual.planning()
     if planning is None or planning.learned is None or len(_steps(usual)) < FIRST_STEPS:
-        raise OptionError("the source has too few batches: give it smaller ones, e.g. max_records_per_batch=10000.")
+        raise OptionError(
+            f"the source has too few batches, less than {FIRST_STEPS}: give it smaller ones, files with "
+            "--source-option maxFilesPerTrigger=1, a generated stream with max_records_per_batch=10000."
+        )
     return usual, (planning.planner, planning.learned)
 
 

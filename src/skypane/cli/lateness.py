@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from skypane.cli.places import check_folder
 from skypane.cli.traffic import with_stream_options
 from skypane.flow.definition import Definition
 from skypane.lateness.policies.drop_ratio import DropRatio
@@ -69,6 +70,8 @@ def lateness(
 
     Example: skypane lateness --generate --disorder pareto --attributes 4 --duration "60 s" --plot lateness.png
     """
+    if plot is not None:
+        check_folder("--plot", plot.parent)
     name, tables = _tables(file, stream if generate or stream else None, ts, arrival)
     steps = list(cut_by_arrival(tables, arrival, parse_duration_us(interval, "interval")))
     if not steps:

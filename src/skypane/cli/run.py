@@ -14,9 +14,10 @@ import typer
 from rich.console import Console
 
 import skypane as sp
+from skypane.cli.places import check_folder
 from skypane.cli.progress import ProgressPanel, watching
 from skypane.cli.run_flags import with_run_flags
-from skypane.cli.run_query import Planned, check_folder, plan
+from skypane.cli.run_query import Planned, plan
 from skypane.cli.run_spec import Spec, load_spec
 from skypane.cli.stopping import StopRequest, children_ignore
 

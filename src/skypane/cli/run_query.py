@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import skypane as sp
@@ -13,6 +11,7 @@ from skypane.api.by_name import as_policy
 from skypane.api.options import OPTIONS, SINKS, WINDOW_KINDS
 from skypane.api.parallelism import parallel_arguments
 from skypane.api.run_options import RunOptions
+from skypane.cli.places import check_folder
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError
 from skypane.queries.base import find_column
@@ -160,19 +159,6 @@ def _check_places(spec: Spec) -> None:
     for name, place in {**places, "checkpoint": spec["run"].get("checkpoint")}.items():
         if place is not None:
             check_folder(name, local_path(place, name))
-
-
-def check_folder(name: str, path: Path) -> None:
-    """Refuse a folder that cannot be made or written; nothing is made."""
-    folder = path.absolute()
-    try:
-        there = next(known for known in (folder, *folder.parents) if known.exists())
-    except OSError as error:
-        raise OptionError(f"{name}: the folder {folder} cannot be used ({error.strerror}).") from error
-    if not there.is_dir():
-        raise OptionError(f"{name}: the folder {folder} cannot be made, since {there} is a file.")
-    if not os.access(there, os.W_OK):
-        raise OptionError(f"{name}: the folder {folder} cannot be made or written, since {there} is read-only.")
 
 
 def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:

@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from skypane.cli.places import check_folder
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError
 from skypane.model.windows import WindowSpec
@@ -78,7 +79,9 @@ def simulate(
 
 
 def _draw(console: Console, figure: str, output: Path) -> None:
-    for name in _figures(figure):
+    names = _figures(figure)
+    check_folder("--output", output)
+    for name in names:
         for path in draw(name, output):
             console.print(f"wrote {path}", highlight=False, soft_wrap=True)
 
@@ -132,6 +135,7 @@ def _table(
 
 
 def _calibrate(console: Console, path: Path) -> None:
+    check_folder("--calibrate", path.parent)
     model = our_machine()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(model.to_json(), indent=1))

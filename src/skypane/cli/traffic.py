@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from skypane.cli.parameters import keyword, with_parameters
+from skypane.cli.places import check_folder
 from skypane.traffic.catalogue import OPTIONS
 from skypane.traffic.commands import Generated, Inspected
 from skypane.traffic.commands import generate as generate_file
@@ -65,6 +66,8 @@ def inspect(
 
     Example: skypane inspect --generate --arrivals map --dispersion 1000 --duration "5 min" --plots plots
     """
+    if plots is not None:
+        check_folder("--plots", plots)
     console = Console()
     found = inspect_stream(file, stream if generate or stream else None, ts=ts, arrival=arrival, plots=plots)
     console.print(_table(found))

@@ -21,6 +21,8 @@ _AUTO_WINDOWS = 10
 _AUTO_LEAST_US = 60_000_000
 _LONG_WINDOWS = 3
 """Answers that come this many windows late are worth a warning."""
+_IN_SECONDS_US = 10_000_000
+"""A wait of this length or more is told in whole seconds."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,9 @@ def slack_warning(policy: Lateness, panes: Panes, slack_us: int) -> str | None:
     """What to tell the user if answers wait for several windows' length; ``None`` if they do not, or as was asked."""
     if not policy.adapts or panes.counted or slack_us <= _LONG_WINDOWS * panes.reach_us:
         return None
+    wait = format_duration_us(slack_us - slack_us % (1_000 if slack_us < _IN_SECONDS_US else 1_000_000))
     return (
-        f"answers wait {format_duration_us(slack_us // 1000 * 1000)} for late records, more than {_LONG_WINDOWS} "
+        f"answers wait {wait} for late records, more than {_LONG_WINDOWS} "
         f"{panes.lengths}: bound it with max_slack=, or choose DropRatio or Harm"
     )
 

@@ -26,6 +26,7 @@ class Farm(Pattern):
     def __init__(self, of: Pattern | int | None = None, n: int | None = None, *, level: int = 0) -> None:
         if of is None and n is None:
             raise TypeError(f"{self.kind}(n) needs n, the number of replicas.")
+        self._check_order(of, n)
         replica, degree = (of, n) if of is not None and n is not None else (WinSeq(), of if n is None else n)
         check_count(self.kind, "n", degree)
         if not isinstance(replica, Pattern):
@@ -37,6 +38,15 @@ class Farm(Pattern):
         object.__setattr__(self, "degree", degree)
         object.__setattr__(self, "level", level)
         check_level(level)
+
+    def _check_order(self, of: object, n: object) -> None:
+        """Refuse what is missing or the wrong way round with what to write instead."""
+        if isinstance(of, Pattern) and n is None:
+            raise OptionError(
+                f"{self.kind}({of!r}): n is missing, the number of replicas, as in {self.kind}({of!r}, 4)."
+            )
+        if isinstance(n, Pattern):
+            raise OptionError(f"{self.kind}({of!r}, {n!r}): write it the other way round, {self.kind}({n!r}, {of!r}).")
 
     def fused(self: F, level: int) -> F:
         """The farm itself; what it replicates has a level of its own."""

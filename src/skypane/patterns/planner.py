@@ -143,12 +143,13 @@ class Planner:
     def explain(self, learned: Learned | None) -> list[str]:
         """The tree that runs, those that come next, what they would take, and why."""
         if learned is None or learned.steps < FIRST_STEPS or not learned.load.rows:
-            return [f"decided from the query's own steps, after {FIRST_STEPS} of them"]
+            return [f"decided from the query's own steps, after {FIRST_STEPS} of them; until then as above"]
         chosen = self.chosen(learned)
         others = [each for each in self.ranked(learned) if each.tree != chosen.tree][:3]
         told = ", ".join(f"{each.tree} {each.step_us / 1e3:.0f} ms" for each in others)
         return [
             f"{chosen.tree}, {chosen.step_us / 1e3:.0f} ms a step predicted: {self.reason(learned)}",
+            *chosen.tree.describe(self.work).splitlines(),
             *([f"runners-up: {told}"] if told else []),
         ]
 

@@ -95,6 +95,10 @@ class Aggregates(Query):
         order = [output.name for output in self.outputs]
         return {"type": self.kind, "outputs": {o.name: o.text for o in self.outputs}, "order": order}
 
+    def explain(self) -> str:
+        """The outputs, in their order."""
+        return ", ".join(f"{output.name} = {output.text}" for output in self.outputs)
+
     def check(self, schema: pa.Schema) -> None:
         """Each function can work on the types its expressions have."""
         for index, output in enumerate(self.outputs):

@@ -78,9 +78,9 @@ class Elastic:
 
     def explain(self) -> str:
         """In words."""
-        most = self.max_degree or "as many as there are"
+        most = f"{self.max_degree} tasks" if self.max_degree else "as many tasks as Spark runs at a time"
         period = format_duration_us(self.period_us)
-        return f"elastic, {self.min_degree} to {most} tasks, decided by {self.controller_name} every {period}"
+        return f"elastic, {self.min_degree} to {most}, decided by {self.controller_name} every {period}"
 
 
 def _check_controller(controller: object) -> None:

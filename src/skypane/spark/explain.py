@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from skypane.flow.definition import Definition
 from skypane.flow.patterned import work_of
@@ -61,6 +61,11 @@ def explain(definition: Definition, options: LaunchOptions, executors: str = "")
         f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
     ]
     return "\n".join(lines)
+
+
+def explain_plan(plan: Sequence[str]) -> list[str]:
+    """What the planner says."""
+    return [f"{'' if number else 'plan':14}{line}" for number, line in enumerate(plan)]
 
 
 def _explain_pattern(definition: Definition, settings: Settings) -> list[str]:

@@ -25,6 +25,7 @@ from skypane.patterns.planner import Planning
 from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
 from skypane.spark.ending import ran_to_the_end
+from skypane.spark.explain import explain_plan
 from skypane.spark.idleness import Idleness
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
@@ -81,9 +82,10 @@ class RunningQuery:
         """What the query does, stage by stage, and how it shares the work now."""
         planning = self.planning()
         plan = [] if planning is None else planning.planner.explain(planning.learned)
-        told = [f"{'' if number else 'plan':14}{line}" for number, line in enumerate(plan)]
         pace = self._run.pace
-        return "\n".join([self._explanation, *told, *([] if pace is None else [f"latency       {pace.explain()}"])])
+        return "\n".join(
+            [self._explanation, *explain_plan(plan), *([] if pace is None else [f"latency       {pace.explain()}"])]
+        )
 
     def __repr__(self) -> str:
         metrics, failed = self.metrics(), self.exception() is not None
