@@ -112,6 +112,21 @@ def test_where_a_task_uses_all_cores_more_tasks_are_not_taken_for_faster() -> No
     assert threaded.plan(known(5_000, heaviest=1.0, row_us=100)).inline_rows == INLINE_ROWS[1]
 
 
+def test_threads_of_the_driver_are_tried_before_a_job_is_called_faster() -> None:
+    beside, load = replace(PLANNER, beside=True), Load(10_000, 200_000, 40, heaviest=0.1)
+    there = Measured(load, (30_000, 20_000), 110_000, (400_000, 400_000), 500_000, 200_000, False)
+    learned = Learned().after(there).after(there).after(there)
+    assert PLANNER.plan(learned).inline_rows < 200_000
+    assert beside.plan(learned).inline_rows == INLINE_ROWS[1]
+    # They take turns after all: a job is faster.
+    in_turn = Measured(load, (30_000, 20_000), 110_000, (700_000, 700_000), 800_000, 200_000, True)
+    assert beside.plan(learned.after(in_turn)).inline_rows < 200_000
+    # Two at a time: what counts is how long both take.
+    for _ in range(20):
+        learned = learned.after(Measured(load, (30_000, 20_000), 110_000, (350_000, 350_000), 360_000, 200_000, True))
+    assert 200_000 * learned.costs.row_us + 40 * learned.costs.window_us == pytest.approx(360_000, rel=0.1)
+
+
 def test_the_driver_of_a_cluster_gets_what_it_got() -> None:
     for row_us in (0.01, 100):
         plan = replace(PLANNER, embedded=False).plan(known(5_000, row_us=row_us))

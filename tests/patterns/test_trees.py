@@ -113,7 +113,7 @@ def test_what_a_tree_can_do() -> None:
         (lambda: WinFarm(WinFarm(2), 2), "WinFarm cannot hold WinFarm"),
         (lambda: WinFarm(3, 2), "must be a pattern"),
         (lambda: WinFarm(0), "n=0 must be"),
-        (lambda: WinFarm(PaneFarm(1, 1)), r"n=PaneFarm\(1, 1\) must be"),
+        (lambda: WinFarm(PaneFarm(1, 1)), r"n is missing, .* WinFarm\(PaneFarm\(1, 1\), 4\)"),
     ],
 )
 def test_what_is_no_tree_is_refused(make: object, says: str) -> None:

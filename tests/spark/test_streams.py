@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import skypane as sp
 from skypane.api.stream import ContinuousQuery, Windowed
 from skypane.lateness.policy import Lateness
+from skypane.spark import ports
 from tests.spark_support.streams import (
     Outputs,
     assert_answers,
@@ -113,6 +114,22 @@ def test_answers_equal_the_oracle_over_accepted_records(spark: SparkSession, tmp
         assert max(step.window_tasks for step in steps) == case.degree
     assert outputs.quarantine.rows()
     assert outputs.late.rows() or case.policy in PATIENT
+
+
+def test_threads_of_the_driver_answer_like_one(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ports, "_THREADED_ROWS", 0)
+    batches, outputs = random_batches(seed=7), Outputs()
+    write_batches(tmp_path / "in", batches)
+    windowed = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city").window(*SLIDING)
+    query = QUESTIONS["aggregate"](windowed).parallel(degree=4, inline_rows=INLINE)
+    assert query.question.in_threads
+    running = run_to_end(query, outputs)
+    check_run(spark, query, batches, outputs, running.metrics())
+    steps = [step for step in running.metrics().recent if step.window_tasks]
+    assert {step.window_inline for step in steps} == {True}
+    assert max(step.window_tasks for step in steps) > 1
 
 
 def test_every_record_that_is_not_accepted_says_why(spark: SparkSession, tmp_path: Path) -> None:

@@ -28,9 +28,9 @@ def work_of(definition: Definition) -> Work:
 
 def planner_of(definition: Definition, base: Lowered, slots: int, *, embedded: bool) -> Planner:
     """Who plans the steps of a query for which nobody has said how."""
-    processing = processing_of(definition)
-    threaded = definition.query.dominance is not None
-    return Planner(work_of(definition), base, slots, embedded, processing.cuts_windows, threaded)
+    processing, query = processing_of(definition), definition.query
+    threaded, beside = query.dominance is not None, query.in_threads
+    return Planner(work_of(definition), base, slots, embedded, processing.cuts_windows, threaded, beside)
 
 
 def fitted(definition: Definition, tree: Pattern) -> Definition:

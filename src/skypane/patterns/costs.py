@@ -134,7 +134,8 @@ class Learned:
         """Of the driver: what rows and answers take. Of a job, once that is known: how much slower its tasks are."""
         busy_us, sums = sum(step.window_busy_us), self.sums
         if step.in_driver or not self.in_driver:
-            alone_us = busy_us if step.in_driver else busy_us / SLOWER
+            # Of threads beside each other only one counts.
+            alone_us = min(busy_us, step.window_us or busy_us) if step.in_driver else busy_us / SLOWER
             sums = sums.with_step(step.rows_read, step.load.windows, round(alone_us))
             row_us, window_us = sums.solved()
             costs = costs._replace(row_us=row_us, window_us=window_us)

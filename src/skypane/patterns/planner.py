@@ -60,6 +60,8 @@ class Planner:
     """Whether tasks can share the windows of one key as they slide now."""
     threaded: bool = False
     """Whether one task alone uses all cores."""
+    beside: bool = False
+    """Whether threads of the driver do beside each other what tasks of a job would."""
 
     def plan(self, learned: Learned | None) -> Lowered:
         """The next step's: the same mechanism, with what the query's own steps say about when more tasks pay."""
@@ -87,7 +89,9 @@ class Planner:
         one_key = learned.load.heaviest > _NEARLY_ALL
         if not self.embedded or (self.threaded and not one_key):
             return self.base.inline_rows
-        saved = 0.0 if one_key else 1 - learned.costs.slower * max(1 / self.slots, learned.load.heaviest)
+        untried = self.beside and not learned.in_driver  # threads are tried before a job is called faster
+        alone = one_key or untried
+        saved = 0.0 if alone else 1 - learned.costs.slower * max(1 / self.slots, learned.load.heaviest)
         return _even(learned.costs.window_job_us, self._row_us(learned) * saved, INLINE_ROWS)
 
     def _cut_rows(self, learned: Learned) -> int:

@@ -43,7 +43,7 @@ from skypane.spark.store.settled import settled_parts, still_needed
 from skypane.spark.store.writers import ArrowWriter, Written
 from skypane.tables.rows import conform, present, together
 
-_THREADED_ROWS: Final = 100_000
+_THREADED_ROWS: Final = 20_000
 """From so many rows of a step on, it pays to answer windows in several threads of the driver."""
 
 
