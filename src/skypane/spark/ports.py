@@ -107,10 +107,7 @@ class SparkStages:
         return store_state(self.state_folder, f"{self.step:010d}-held", ALL_GROUPS, present([rows]))
 
     def _run(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
-        if move.trusted is not None:
-            # Nothing, if they are all in the gaps between hopping windows.
-            trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
-            move = replace(move, partials=(*move.partials, *trusted), trusted=None)
+        move = self._with_trusted(move)
         settled = settled_parts(self.definition, kept.panes, move.before.punctuation_us)
         closes = self.definition.window.closes_windows(move.before.punctuation_us, move.after_us)
         names = frozenset(part.file.name for part in settled)
@@ -122,21 +119,7 @@ class SparkStages:
         if any(share.cut is not None for share in shares):
             settled, names = (), frozenset()  # tasks that share a key each write the panes that they own
         in_driver = _in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares, plan)
-        late, failed = self.outputs.late, self.outputs.failed
-        job = WindowJob(
-            definition=self.definition,
-            step=self.step,
-            move=move,
-            kept=kept,
-            shares=shares,
-            state_folder=str(self.state_folder),
-            answers=self.outputs.results.sink.writer(self.scratch),
-            answer_schema=self.outputs.results.schema,
-            late=None if late is None else late.sink.writer(self.scratch),
-            failed=None if failed is None else failed.sink.writer(self.scratch),
-            settled=names,
-            threads=self._threads(len(shares), move.degree, in_driver=in_driver),
-        )
+        job = self._job(move, kept, shares, names, in_driver=in_driver)
         report = run_window_job(
             job,
             self._run_tasks,
@@ -152,6 +135,39 @@ class SparkStages:
             revisions=(*kept.revisions, *report.kept.revisions),
         )
         return replace(report, kept=tidy_past(self.state_folder, self.step, self.definition, past, move.after_us))
+
+    def _with_trusted(self, move: Move[Written]) -> Move[Written]:
+        """Partials of records that were held until now go with the others."""
+        if move.trusted is None:
+            return move
+        # Nothing, if they are all in the gaps between hopping windows.
+        trusted = written(ArrowWriter(str(self.scratch)), [move.trusted])
+        return replace(move, partials=(*move.partials, *trusted), trusted=None)
+
+    def _job(
+        self,
+        move: Move[Written],
+        kept: Kept[StoredPart],
+        shares: Sequence[WindowShare],
+        settled: frozenset[str],
+        *,
+        in_driver: bool,
+    ) -> WindowJob:
+        late, failed = self.outputs.late, self.outputs.failed
+        return WindowJob(
+            definition=self.definition,
+            step=self.step,
+            move=move,
+            kept=kept,
+            shares=shares,
+            state_folder=str(self.state_folder),
+            answers=self.outputs.results.sink.writer(self.scratch),
+            answer_schema=self.outputs.results.schema,
+            late=None if late is None else late.sink.writer(self.scratch),
+            failed=None if failed is None else failed.sink.writer(self.scratch),
+            settled=settled,
+            threads=self._threads(len(shares), move.degree, in_driver=in_driver),
+        )
 
     def _still_needed(self, settled: tuple[StoredPart, ...], move: Move[Written]) -> tuple[StoredPart, ...]:
         if not settled or move.after_us is None:
