@@ -1,7 +1,7 @@
 """Memory: let this process keep what it frees, since it will need as much again in a moment.
 
 The C library gives the memory of large arrays back to the system as soon as they are freed. The system hands the next
-ones out page by page, and clears each: a third of the time of a step over many keys.
+ones out page by page, and clears each: a quarter of what a step over many keys took (docs/performance.md).
 """
 
 from __future__ import annotations
