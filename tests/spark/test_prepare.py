@@ -15,8 +15,11 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 import skypane as sp
 from skypane.model.columns import GROUP
 from skypane.queries.base import Expression
+from skypane.queries.preferences import Preferences
+from skypane.queries.skyline import Skyline
 from skypane.spark.expressions import with_expressions
 from skypane.spark.jobs.sending import Sending
+from skypane.spark.prepare import with_computed_columns
 from skypane.spark.record_id import record_id
 from tests.spark_support.streams import WAIT_S
 
@@ -187,13 +190,13 @@ def test_what_a_column_says_already_is_not_sent_and_tasks_see_the_same(spark: Sp
     rows = spark.sql("SELECT * FROM VALUES (1.5D, 'a', 2), (NULL, 'b', 3) AS t(price, `true`, `a.b`)")
     expressions = {name: Expression(sql) for name, sql in asked.items()}
     prepared = with_expressions(rows, expressions)
-    sending = Sending.of(prepared, expressions, keyed=True)
+    sending = Sending.of(prepared, expressions, ["price"])
     # ``true`` is no column, and one that was taken for one makes the others doubtful.
     assert dict(sending.copies) == {}
     assert dict(sending.constants) == {"__sp_in0": 1}
     del expressions["__sp_in3"]
     prepared = with_expressions(rows, expressions)
-    sending = Sending.of(prepared, expressions, keyed=True)
+    sending = Sending.of(prepared, expressions, ["price"])
     assert dict(sending.copies) == {"__sp_in1": "price", "__sp_in6": "price"}
     sent = sending.select(prepared)
     assert sent.columns == ["price", "true", "a.b", "__sp_in2", "__sp_in4", "__sp_in5"]
@@ -204,5 +207,42 @@ def test_what_a_column_says_already_is_not_sent_and_tasks_see_the_same(spark: Sp
 
 
 def test_without_keys_all_are_of_one_key_group_which_is_not_sent(spark: SparkSession) -> None:
-    sending = Sending.of(spark.range(2), {}, keyed=False)
+    sending = Sending.of(spark.range(2), {}, [])
     assert sending.completed(spark.range(2).toArrow()).column(GROUP).to_pylist() == [0, 0]
+
+
+HASHED = {
+    "whole": "CASE WHEN id % 7 > 0 THEN id * id * id * (id % 3 - 1) END",
+    "number": "cast(id * 7919 % 65537 - 30000 AS int)",
+    "small": "cast(id % 300 - 150 AS smallint)",
+    "tiny": "CASE WHEN id % 5 > 0 THEN cast(id % 200 - 100 AS tinyint) END",
+    "flag": "CASE WHEN id % 3 > 0 THEN id % 2 = 0 END",
+    "day": "date_add(date'1969-12-01', cast(id AS int))",
+    "at": "timestamp_micros(id * 987654321 - 1000000000)",
+    "there": "cast(timestamp_micros(id * 987654321) AS timestamp_ntz)",
+    "text": "CASE WHEN id % 11 > 0 THEN repeat(concat('\u00e4', id), cast(id % 19 AS int)) END",
+    "raw": "encode(repeat('x', cast(id % 70 AS int)), 'UTF-8')",
+}
+
+
+@pytest.mark.parametrize("keys", [*([name] for name in HASHED), list(HASHED)], ids=lambda keys: "-".join(keys[:3]))
+def test_tasks_find_the_key_groups_that_spark_would(spark: SparkSession, keys: list[str]) -> None:
+    rows = spark.range(500).selectExpr(*(f"{sql} AS `{name}`" for name, sql in HASHED.items()))
+    prepared = with_computed_columns(rows, Skyline(Preferences(("number",), ())), tuple(keys))
+    sending = Sending.of(prepared, {}, keys)
+    sent = sending.select(prepared)
+    assert GROUP not in sent.columns
+    table = sent.toArrow()
+    groups = prepared.select(GROUP).toArrow().column(0).to_pylist()
+    assert sending.completed(table).column(GROUP).to_pylist() == groups
+    # In pieces, and from the middle of larger ones.
+    parts = pa.concat_tables([table.slice(0, 3), table.slice(3, 0), table.slice(3)])
+    assert sending.completed(parts).column(GROUP).to_pylist() == groups
+
+
+@pytest.mark.parametrize("sql", ["1.5D", "1.5BD", "1.5F", "interval '1' second"])
+def test_spark_says_the_key_group_of_other_keys(spark: SparkSession, sql: str) -> None:
+    rows = spark.range(3).selectExpr("id", f"{sql} AS key")
+    prepared = with_computed_columns(rows, Skyline(Preferences(("id",), ())), ("id", "key"))
+    sending = Sending.of(prepared, {}, ["id", "key"])
+    assert GROUP in sending.select(prepared).columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skypane.kernels.dominance_counts import kmax
+from skypane.kernels.hashes import warm_hashes
 from skypane.kernels.joins import dominance_join, merge
 from skypane.kernels.live_queues import warm_live_queues
 from skypane.kernels.orders import counting_order, window_members
@@ -33,6 +34,7 @@ def warm() -> None:
     hi, lo = segment_sum(column, offsets)
     segment_sum_pairs(hi, lo, np.array([0, 2]))
     combine_moments(*segment_moments(column, offsets), np.array([0, 2]))
+    warm_hashes()
     warm_sliding()
     warm_bounds()
     warm_top_k_sweep()

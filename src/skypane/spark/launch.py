@@ -127,7 +127,7 @@ def _start(
     _open_sinks(spark, outputs, checkpoint, origin)
     executors = executors_of(spark, definition, options.settings.elastic, options.settings.slots)
     checkpoint.when_closed(executors.close)
-    sending = Sending.of(prepared, definition.query.expressions(), keyed=bool(definition.keys))
+    sending = Sending.of(prepared, definition.query.expressions(), definition.keys)
     driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings, sending, executors)
     driver.follow()
     run = QueryRun(

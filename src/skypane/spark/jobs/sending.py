@@ -12,7 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from skypane.model.columns import GROUP
 from skypane.queries.base import Expression
-from skypane.spark.schemas import quoted
+from skypane.spark.schemas import arrow_schema, quoted
+from skypane.tables.key_groups import can_group, key_groups
 
 
 @dataclass(frozen=True)
@@ -23,21 +24,25 @@ class Sending:
     """Columns that say what another one says."""
     constants: Mapping[str, int] = field(default_factory=dict)
     """Columns that are the same number for all records."""
+    hashed: Sequence[str] = ()
+    """The keys whose hash says the key group; none if Spark has to say it."""
 
     @classmethod
-    def of(cls, records: DataFrame, expressions: Mapping[str, Expression], *, keyed: bool) -> Sending:
+    def of(cls, records: DataFrame, expressions: Mapping[str, Expression], keys: Sequence[str]) -> Sending:
         """For records with a column for each expression, and with their key group if they have keys."""
         constants = {name: int(asked.sql) for name, asked in expressions.items() if _is_small(asked.sql)}
         named = {name: asked.sql for name, asked in expressions.items() if _is_name(asked.sql, records.columns)}
         # A text may mean something else: ``true`` is no column, whatever columns there are.
         texts, columns = map(F.expr, named.values()), map(quoted, named.values())
         copies = named if named and records.select(*texts).sameSemantics(records.select(*columns)) else {}
-        # Without a key there is one key group.
-        return cls(copies, constants if keyed else {**constants, GROUP: 0})
+        if not keys:  # there is one key group
+            return cls(copies, {**constants, GROUP: 0})
+        schema = arrow_schema(records)
+        return cls(copies, constants, tuple(keys) if all(can_group(schema.field(key).type) for key in keys) else ())
 
     def select(self, records: DataFrame) -> DataFrame:
         """What Spark is to send."""
-        filled_in = {*self.copies, *self.constants}
+        filled_in = {*self.copies, *self.constants, *([GROUP] if self.hashed else [])}
         return records.select(*(quoted(name) for name in records.columns if name not in filled_in))
 
     def completed(self, sent: pa.Table) -> pa.Table:
@@ -46,7 +51,7 @@ class Sending:
             sent = sent.append_column(name, sent.column(source))
         for name, number in self.constants.items():
             sent = sent.append_column(name, pa.array(np.full(sent.num_rows, number, dtype=np.int32)))
-        return sent
+        return sent.append_column(GROUP, key_groups(sent, self.hashed)) if self.hashed else sent
 
     def schema(self, sent: pa.Schema) -> pa.Schema:
         """The schema of what tasks see."""
