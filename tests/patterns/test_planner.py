@@ -105,11 +105,22 @@ def test_one_key_has_no_use_for_ranges_of_keys() -> None:
     assert alone.cut_rows < 10 * 200_000
 
 
-def test_where_a_task_uses_all_cores_more_tasks_are_not_taken_for_faster() -> None:
-    threaded = replace(PLANNER, threaded=True)
-    assert threaded.plan(known(5_000, row_us=100)).inline_rows == TODAY.inline_rows
-    assert threaded.plan(known(5_000, row_us=0.01)).inline_rows == TODAY.inline_rows
-    assert threaded.plan(known(5_000, heaviest=1.0, row_us=100)).inline_rows == INLINE_ROWS[1]
+def test_a_job_whose_tasks_turn_out_slower_is_given_up_and_tried_again_later() -> None:
+    """As of skylines, whose kernels use all cores for one task in the driver."""
+    load = Load(10_000, 20_000, 40, heaviest=0.4)
+    here = Measured(load, (30_000, 20_000), 110_000, (500_000,), 500_000, 20_000, True)
+    there = Measured(load, (30_000, 20_000), 110_000, (520_000, 480_000), 620_000, 20_000, False)
+    learned = Learned()
+    for _ in range(4):
+        learned = learned.after(here)
+    tried = []
+    for _ in range(60):
+        in_job = PLANNER.plan(learned).inline_rows < 20_000
+        tried.append(in_job)
+        learned = learned.after(there if in_job else here)
+    assert tried[0]
+    assert any(tried[20:])
+    assert sum(tried) <= 15
 
 
 def test_threads_of_the_driver_are_tried_before_a_job_is_called_faster() -> None:

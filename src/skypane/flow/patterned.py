@@ -28,9 +28,8 @@ def work_of(definition: Definition) -> Work:
 
 def planner_of(definition: Definition, base: Lowered, slots: int, *, embedded: bool) -> Planner:
     """Who plans the steps of a query for which nobody has said how."""
-    processing, query = processing_of(definition), definition.query
-    threaded, beside = query.dominance is not None, query.in_threads
-    return Planner(work_of(definition), base, slots, embedded, processing.cuts_windows, threaded, beside)
+    cuts, beside = processing_of(definition).cuts_windows, definition.query.in_threads
+    return Planner(work_of(definition), base, slots, embedded, cuts, beside)
 
 
 def fitted(definition: Definition, tree: Pattern) -> Definition:

@@ -58,8 +58,6 @@ class Planner:
     """Whether the driver has the cores on which tasks would run."""
     cuts: bool = True
     """Whether tasks can share the windows of one key as they slide now."""
-    threaded: bool = False
-    """Whether one task alone uses all cores."""
     beside: bool = False
     """Whether threads of the driver do beside each other what tasks of a job would."""
 
@@ -81,16 +79,14 @@ class Planner:
         return self._records_us(1.0, learned) <= self._records_us(1 / self.slots, learned) + TASK_US * (self.slots - 1)
 
     def _inline_rows(self, learned: Learned) -> int:
-        """From so many rows on a job saves more than it costs.
+        """From so many rows on a job saves more than it costs; nothing is changed for a driver apart from the workers.
 
-        Nothing is changed for a driver apart from the workers, nor where a job is said to save less than it does: one
-        task that may use all cores was measured, several that would not are predicted.
+        What tasks save is a guess until a job has been tried: kernels that use all cores for one task may save more.
         """
-        one_key = learned.load.heaviest > _NEARLY_ALL
-        if not self.embedded or (self.threaded and not one_key):
+        if not self.embedded:
             return self.base.inline_rows
         untried = self.beside and not learned.in_driver  # threads are tried before a job is called faster
-        alone = one_key or untried
+        alone = untried or learned.load.heaviest > _NEARLY_ALL
         saved = 0.0 if alone else 1 - learned.costs.slower * max(1 / self.slots, learned.load.heaviest)
         return _even(learned.costs.window_job_us, self._row_us(learned) * saved, INLINE_ROWS)
 
