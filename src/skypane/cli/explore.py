@@ -141,10 +141,10 @@ def exploration(
     took = {}
     for each in dict.fromkeys([*(trees or planner.candidates()), *more]):
         console.print(f"running {each} ...", highlight=False)
-        took[each] = _took_ms(_run(query.parallel(pattern=each)))
+        took[each] = step_ms(run_once(query.parallel(pattern=each)))
     usual, (planner, learned) = _planned(query)
     explored = [Explored(tree, planner.predicted(tree, learned).step_us / 1e3, ms) for tree, ms in took.items()]
-    return Exploration(explored, planner.chosen(learned).tree, _took_ms(usual))
+    return Exploration(explored, planner.chosen(learned).tree, step_ms(usual))
 
 
 def simulation(query: ContinuousQuery, more: Sequence[Pattern], console: Console, cores: int) -> Exploration:
@@ -159,7 +159,7 @@ def simulation(query: ContinuousQuery, more: Sequence[Pattern], console: Console
         console.print(f"simulating {each} ...", highlight=False)
         took_us = simulated_step_us(each, planner.work, learned, cores)
         explored.append(Explored(each, planner.predicted(each, learned).step_us / 1e3, took_us / 1e3))
-    return Exploration(explored, planner.chosen(learned).tree, _took_ms(usual), cores)
+    return Exploration(explored, planner.chosen(learned).tree, step_ms(usual), cores)
 
 
 def _check(query: ContinuousQuery, trees: Sequence[Pattern]) -> None:
@@ -170,7 +170,7 @@ def _check(query: ContinuousQuery, trees: Sequence[Pattern]) -> None:
 
 def _planned(query: ContinuousQuery) -> tuple[RunningQuery, tuple[Planner, Learned]]:
     """A run as the planner has it, and what it knows after that."""
-    usual = _run(query)
+    usual = run_once(query)
     planning = usual.planning()
     if planning is None or planning.learned is None or len(_steps(usual)) < FIRST_STEPS:
         raise OptionError(
@@ -180,7 +180,8 @@ def _planned(query: ContinuousQuery) -> tuple[RunningQuery, tuple[Planner, Learn
     return usual, (planning.planner, planning.learned)
 
 
-def _run(query: ContinuousQuery) -> RunningQuery:
+def run_once(query: ContinuousQuery) -> RunningQuery:
+    """All of the source, and nothing is written."""
     running = query.start(sink=sp.DiscardSink(), available_now=True)
     running.await_termination()
     return running
@@ -191,6 +192,7 @@ def _steps(running: RunningQuery) -> list[float]:
     return [step.pane_ms + step.window_ms for step in running.metrics().recent if step.kind == "batch"]
 
 
-def _took_ms(running: RunningQuery) -> float:
+def step_ms(running: RunningQuery) -> float:
+    """The median step of a run, both stages, once it is warm."""
     steps = _steps(running)
     return median(steps[min(_COLD, len(steps) // 2) :])
