@@ -26,6 +26,7 @@ from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine, StepOutput
+from skypane.model.columns import ID
 from skypane.model.groups import Groups
 from skypane.model.row_windows import RowWindows
 from skypane.queries.aggregates import Aggregates
@@ -270,6 +271,26 @@ def test_a_time_to_live_may_be_as_long_as_durations_are() -> None:
         state, output = engine.step(state, [table(rows)])
         seen.append([row["n_rows"] for each in output.answers for row in each.to_pylist()])
     assert seen == [[], [3]]
+
+
+def test_record_ids_are_not_kept_once_they_have_said_who_comes_first_also_where_they_were() -> None:
+    query = next(query for query in QUERIES if query.kind == "skyline")
+    engine = Engine(Definition(query, RowWindows(3, 1), "ts", ("city",)), FixedDelay("0 seconds"), FutureGuard(None))
+
+    def batch(first: int) -> pa.Table:
+        return table(
+            [{"n": n, "ts": n * SECOND_US, "city": "x", "zone": 1, "a": 1.0, "b": n % 3} for n in (first, first + 1)]
+        )
+
+    state, _ = engine.step(engine.start(), [batch(0)])
+    (panes,) = state.kept.panes
+    assert ID not in panes.column_names
+    with_ids = panes.append_column(ID, pa.array(range(panes.num_rows), pa.int64()))
+    old = replace(state, kept=replace(state.kept, panes=(with_ids,)))
+    for known in (state, old):
+        _, output = engine.step(known, [batch(2)])
+        answers = [row["n"] for each in output.answers for row in each.to_pylist()]
+        assert answers == [2]
 
 
 @pytest.mark.parametrize("emit", [Full(), Changes()])

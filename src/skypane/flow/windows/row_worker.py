@@ -22,7 +22,7 @@ from skypane.flow.windows.merge import merge_panes
 from skypane.flow.windows.slide.base import Fired, span_at
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import answer_table, no_answers
-from skypane.model.columns import COUNTER, PANE, WINDOW
+from skypane.model.columns import COUNTER, ID, PANE, WINDOW
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.model.row_windows import RowWindows
@@ -108,18 +108,22 @@ class RowWorker:
             return None
         borders = np.flatnonzero((counter[1:] != counter[:-1]) | (pane[1:] != pane[:-1])) + 1
         groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
-        table = records.drop_columns([PANE])
+        table = records.drop_columns([PANE, *self._unread(records)])
         for name, values in ((PANE, pane), (COUNTER, counter)):
             column = np.zeros(records.num_rows, dtype=np.int64)
             column[rows] = values
             table = table.append_column(name, pa.array(column))
         return lift(self._definition.query, table, Order(rows, groups), self._inner.frame).table
 
+    def _unread(self, table: pa.Table) -> list[str]:
+        """The record id, once it has said who comes first, unless the query needs it."""
+        return [] if self._definition.query.needs_record_id() or ID not in table.column_names else [ID]
+
     def _panes(self, state: pa.Table | None, lifted: pa.Table | None, counters: Counters) -> Grouped | None:
         """One partial for each counter and pane of ranks, those of the state included."""
         if state is not None:
             numbers = np.searchsorted(counters.names[: counters.stored], state.column(COUNTER).to_numpy())
-            state = _with_counters(state, numbers)
+            state = _with_counters(state, numbers).drop_columns(self._unread(state))
             state = state if lifted is None else conform(state, lifted.schema)
         parts = [self._slide.enrich(part) for part in present([state, lifted]) if part.num_rows]
         return merge_panes(self._inner, parts) if parts else None
