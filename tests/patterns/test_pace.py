@@ -82,3 +82,30 @@ def test_an_idle_stream_is_not_taken_for_a_slow_engine() -> None:
     pace.between(60_000_000)
     pace.stepped(1_000, 55_000, 200_000)
     assert pace.gather_us == pytest.approx(before, rel=0.3)
+
+
+@settings(deadline=None)
+@given(fixed_us=st.floats(1e3, 2e5), record_us=st.floats(0.5, 20), behind=st.floats(1.0, 20.0))
+def test_steps_that_are_not_too_large_keep_the_bound_while_records_wait(
+    fixed_us: float, record_us: float, behind: float
+) -> None:
+    pace = Pace(500_000, slide_us=100_000)
+    simulate(pace, 0.2 / record_us, fixed_us, record_us, 1_000)
+    most = pace.most_records()
+    if most is None:
+        assert 2 * fixed_us > 0.85 * 500_000
+        return
+    # Far behind, steps of so many follow each other: a record that misses one waits for two.
+    took_us = 1_000 + fixed_us + record_us * min(most, behind * most)
+    assert 2 * took_us <= 500_000
+    assert f"{most:,} records" in pace.explain()
+
+
+def test_windows_of_a_step_are_those_that_end_between_two_cuts() -> None:
+    pace, live = Pace(500_000, slide_us=50_000), Pace(500_000)
+    for each in (pace, live):
+        simulate(each, 0.01, 50_000, 5, 20_000)
+    assert pace.windows() == pytest.approx(pace.interval_us() / 50_000)
+    assert f"answers {pace.windows():.1f} windows of a key at a time" in pace.explain()
+    assert live.windows() is None
+    assert "windows" not in live.explain()

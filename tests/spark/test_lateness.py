@@ -172,6 +172,38 @@ def test_held_records_survive_a_restart_in_another_time_zone(spark: SparkSession
     assert answers == [(1, 2, 0), (90_000, 2, 2), (90_001, 1, 20), (90_002, 1, 21)]
 
 
+def test_records_that_are_held_without_columns_that_nobody_read_go_on_when_somebody_does(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """And the other way round: what a run keeps of a held record depends on who gets whole records."""
+
+    def batch(first: int, *seconds: float) -> pa.Table:
+        rows = [
+            {"n": first + i, "ts": int(second * 1e6), "city": "ulm", "zone": 1, "a": 1.0, "b": 1}
+            for i, second in enumerate(seconds)
+        ]
+        return pa.Table.from_pylist(rows, SCHEMA)
+
+    batches = [batch(0, 1.0, 1.5, 90_000.2), batch(10, 1.7), batch(20, 90_000.4, 90_001.5), batch(30, 90_002.5)]
+    for name, kept in {"few first": (False, True), "all first": (True, False)}.items():
+        sink, folder = sp.MemorySink(f"q_{name[:3]}"), tmp_path / name
+        for index, rows in enumerate(batches):
+            write_batches(folder / "in", [rows], first=index)
+            source = sp.stream(read_batches(spark, folder / "in"), time="ts", key="city").window("1 second")
+            query = source.aggregate(rows="count", least="min(n)").lateness(sp.FixedDelay("0 seconds"))
+            running = query.start(
+                sink=sp.ParquetSink(folder / "out"),
+                quarantine=sink if kept[index % 2] else None,
+                checkpoint=folder / "c",
+                available_now=True,
+                flush=index == 3,
+            )
+            running.await_termination()
+        assert running.metrics().ledger.accepted == 7
+        found = spark.read.parquet(str(folder / "out")).orderBy("window").collect()
+        assert [(row["rows"], row["least"]) for row in found] == [(3, 0), (2, 2), (1, 21), (1, 30)]
+
+
 def test_a_slack_of_many_windows_is_warned_about_once(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

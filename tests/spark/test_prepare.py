@@ -246,3 +246,15 @@ def test_spark_says_the_key_group_of_other_keys(spark: SparkSession, sql: str) -
     prepared = with_computed_columns(rows, Skyline(Preferences(("id",), ())), ("id", "key"))
     sending = Sending.of(prepared, {}, ["id", "key"])
     assert GROUP in sending.select(prepared).columns
+
+
+def test_columns_that_nobody_reads_are_not_sent(spark: SparkSession) -> None:
+    rows = spark.range(3).selectExpr("id", "id AS at", "id * 2 AS price", "'x' AS text", "id AS other")
+    expressions = {"__sp_in0": Expression("price"), "__sp_in1": Expression("other + 1")}
+    prepared = with_expressions(rows, expressions)
+    sending = Sending.of(prepared, expressions, ["id"], read={"at"})
+    sent = sending.select(prepared)
+    assert sent.columns == ["id", "at", "price", "__sp_in1"]
+    seen = sending.completed(sent.toArrow())
+    assert seen.column("__sp_in0").to_pylist() == [0, 2, 4]
+    assert "text" not in sending.schema(seen.schema).names

@@ -68,6 +68,11 @@ class Definition:
         return self.window.counted or not self.query.selective
 
     @property
+    def wants_records(self) -> bool:
+        """Whether whole records are kept for later, whatever the query reads of them."""
+        return self.processing != "out_of_order"
+
+    @property
     def needs_record_id(self) -> bool:
         """Whether records need a hash of all they say: to cut ties, or to be counted in one order."""
         return self.window.counted or self.query.needs_record_id()

@@ -2,7 +2,8 @@
 
 A record that just misses a step waits until the next one is cut, and for that step: with an interval I between cuts,
 and steps that take ``fixed + record x rate x I``, for ``I + fixed + record x rate x I`` at most. Larger steps are
-cheaper for each record, so I is as long as the bound allows; where none is short enough, steps follow each other.
+cheaper for each record, so I is as long as the bound allows; where none is short enough, steps follow each other. The
+paper's batch of B windows is what ends within I: B = I / slide.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ _REMEMBERED = 8
 class Pace:
     """Fed with what every step took; of one run, since it decides nothing but when batches are cut."""
 
-    def __init__(self, most_us: int) -> None:
+    def __init__(self, most_us: int, slide_us: int | None = None) -> None:
         self.most_us = most_us
+        self._slide_us = slide_us
+        """Between the ends of two windows of a key, where they end by the clock."""
         self._sums = Sums(1e-6, 0.0, 1e-6, 0.0, 0.0)
         self._between_us: deque[float] = deque(maxlen=_REMEMBERED)
         self._rate: float | None = None
@@ -67,6 +70,20 @@ class Pace:
         interval = self.interval_us()
         return interval + self.step_us(interval) if interval < float("inf") else interval
 
+    def most_records(self) -> int | None:
+        """Admission: the largest step that keeps the bound also while records wait behind it, if any does.
+
+        Steps follow each other then, and a record that just misses one waits for that and for its own.
+        """
+        record_us, _ = self._sums.solved()
+        left_us = self.most_us * (1 - HEADROOM) / 2 - self.step_us(0.0)
+        return int(left_us / record_us) if left_us > 0 and record_us > 0 else None
+
+    def windows(self) -> float | None:
+        """How many windows of each key a step answers, about: paper 5's B."""
+        interval = self.interval_us()
+        return None if self._slide_us is None or interval == float("inf") else interval / self._slide_us
+
     @property
     def _own_us(self) -> float:
         """The engine's own time for a step: the least that was seen lately, since it also waits for records there."""
@@ -79,4 +96,7 @@ class Pace:
         gathers, latency_us = f"gathers records for {self.gather_us / 1e3:.0f} ms a step", self.latency_us()
         if latency_us == float("inf"):
             return f"{gathers}; more records come than steps keep up with, so answers come later and later"
-        return f"{gathers}; {latency_us / 1e3:.0f} ms predicted"
+        windows, most = self.windows(), self.most_records()
+        answers = "" if windows is None else f" and answers {windows:.1f} windows of a key at a time"
+        admits = "" if most is None else f"; with up to {most:,} records in a step the bound holds after a delay, too"
+        return f"{gathers}{answers}; {latency_us / 1e3:.0f} ms predicted{admits}"

@@ -28,6 +28,7 @@ from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.checkpoint import Checkpoint, Intent
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.manifest import Manifest, SparkState, StepKind
+from skypane.tables.rows import conform, with_columns_of
 
 _log = logging.getLogger("skypane")
 
@@ -186,9 +187,10 @@ class StepDriver:
         if outputs.quarantine is not None:
             refused = None
             if stepped.refused is not None:
-                refused = outputs.quarantine.sink.writer(scratch).write([stepped.refused])
-            rows = (*stepped.panes.quarantined, *(() if refused is None else (refused,)))
-            outputs.quarantine.publish(self._spark, number, rows)
+                rows = with_columns_of(stepped.refused, outputs.quarantine.schema)
+                refused = outputs.quarantine.sink.writer(scratch).write([conform(rows, outputs.quarantine.schema)])
+            files = (*stepped.panes.quarantined, *(() if refused is None else (refused,)))
+            outputs.quarantine.publish(self._spark, number, files)
 
 
 def _with_times(state: SparkState, watch: Stopwatch) -> SparkState:

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
+from skypane.flow.patterned import work_of
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.step import Flow
 from skypane.flow.windows.lowering import FAILED
@@ -127,7 +128,7 @@ def _start(
     _open_sinks(spark, outputs, checkpoint, origin)
     executors = executors_of(spark, definition, options.settings.elastic, options.settings.slots)
     checkpoint.when_closed(executors.close)
-    sending = Sending.of(prepared, definition.query.expressions(), definition.keys)
+    sending = Sending.of(prepared, definition.query.expressions(), definition.keys, _read(definition, options))
     driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings, sending, executors)
     driver.follow()
     run = QueryRun(
@@ -136,7 +137,7 @@ def _start(
         ending=options.ending if options.trigger is None else None,
         idle=_idleness(options),
         temporary=temporary,
-        pace=_pace(options),
+        pace=_pace(definition, options),
         all_waits_us=_all_waits_us(options),
     )
     driver.resume()
@@ -144,6 +145,14 @@ def _start(
     writer = writer.option("checkpointLocation", str(checkpoint.spark))
     run.begin((writer.queryName(options.name) if options.name else writer).start())
     return RunningQuery(run, explain(definition, options, executors.describe()))
+
+
+def _read(definition: Definition, options: LaunchOptions) -> set[str] | None:
+    """The columns that the stages read, unless whole records are wanted: by the query, or because sinks get them."""
+    reads, elsewhere = definition.query.reads(), (options.late, options.quarantine)
+    if reads is None or any(sink is not None for sink in elsewhere) or definition.wants_records:
+        return None
+    return {definition.time, *reads, *([definition.partition] if definition.partition else [])}
 
 
 def _trigger(options: LaunchOptions) -> dict[str, Any]:
@@ -180,10 +189,13 @@ def _flow(spark: SparkSession, definition: Definition, options: LaunchOptions, m
     return Flow.of(definition, options.punctuator, degrees, settings.splitting, settings.plan, planner)
 
 
-def _pace(options: LaunchOptions) -> Pace | None:
+def _pace(definition: Definition, options: LaunchOptions) -> Pace | None:
     """Who says when steps are taken, where answers have a bound; what is available now is there already."""
     most_us = options.settings.max_latency_us
-    return None if most_us is None or options.trigger is None else Pace(most_us)
+    if most_us is None or options.trigger is None:
+        return None
+    work = work_of(definition)
+    return Pace(most_us, work.windows.slide if work.divisible else None)
 
 
 def _outputs(definition: Definition, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:

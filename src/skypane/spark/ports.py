@@ -41,7 +41,7 @@ from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.past import tidy_past
 from skypane.spark.store.settled import settled_parts, still_needed
 from skypane.spark.store.writers import ArrowWriter, Written
-from skypane.tables.rows import conform, present, together
+from skypane.tables.rows import conform, present, together, with_columns_of
 
 _THREADED_ROWS: Final = 20_000
 """So many rows take the driver some 4 ms (0.19 us each of 830,000), many times what it takes to start threads."""
@@ -69,7 +69,8 @@ class SparkStages:
         table = together(load_state(self.state_folder, part.file) for part in kept.held)
         if table is None or self.df is None:
             return table
-        return conform(table, self.sending.schema(arrow_schema(self.df)))
+        schema = self.sending.schema(arrow_schema(self.df))
+        return conform(with_columns_of(table, schema), schema)
 
     def panes(
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None

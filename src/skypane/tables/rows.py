@@ -65,6 +65,19 @@ def together(tables: Iterable[pa.Table | None]) -> pa.Table | None:
     return pa.concat_tables([conform(table.select(names), wanted) for table in found])
 
 
+def with_columns_of(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Without columns of records that the schema does not have; those that only it has are null.
+
+    Records may have been kept when nobody read all of their columns, or everybody did.
+    """
+    names = [name for name in table.column_names if name in schema.names or name.startswith(PREFIX)]
+    table = table.select(names)
+    for field in schema:
+        if field.name not in names:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table
+
+
 def conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns as this run has them, in front of what the slide has added to its state.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from skypane.model.columns import GROUP
+from skypane.model.columns import GROUP, PREFIX
 from skypane.queries.base import Expression
 from skypane.spark.schemas import arrow_schema, quoted
 from skypane.tables.key_groups import can_group, key_groups
@@ -18,7 +18,7 @@ from skypane.tables.key_groups import can_group, key_groups
 
 @dataclass(frozen=True)
 class Sending:
-    """Travels to the workers. What a column says already, or is the same for all records, need not be sent."""
+    """Travels to the workers. What nobody reads, a column says already, or is the same for all records is not sent."""
 
     copies: Mapping[str, str] = field(default_factory=dict)
     """Columns that say what another one says."""
@@ -26,24 +26,38 @@ class Sending:
     """Columns that are the same number for all records."""
     hashed: Sequence[str] = ()
     """The keys whose hash says the key group; none if Spark has to say it."""
+    unread: Sequence[str] = ()
+    """Columns that nobody reads."""
 
     @classmethod
-    def of(cls, records: DataFrame, expressions: Mapping[str, Expression], keys: Sequence[str]) -> Sending:
-        """For records with a column for each expression, and with their key group if they have keys."""
+    def of(
+        cls,
+        records: DataFrame,
+        expressions: Mapping[str, Expression],
+        keys: Sequence[str],
+        read: Collection[str] | None = None,
+    ) -> Sending:
+        """For records with a column for each expression, and with their key group if they have keys.
+
+        ``read`` are the columns of the records that are read beside keys and expressions, if not all are.
+        """
         constants = {name: int(asked.sql) for name, asked in expressions.items() if _is_small(asked.sql)}
         named = {name: asked.sql for name, asked in expressions.items() if _is_name(asked.sql, records.columns)}
         # A text may mean something else: ``true`` is no column, whatever columns there are.
         texts, columns = map(F.expr, named.values()), map(quoted, named.values())
         copies = named if named and records.select(*texts).sameSemantics(records.select(*columns)) else {}
+        wanted = records.columns if read is None else {*read, *keys, *copies.values()}
+        unread = [name for name in records.columns if name not in wanted and not name.startswith(PREFIX)]
         if not keys:  # there is one key group
-            return cls(copies, {**constants, GROUP: 0})
+            return cls(copies, {**constants, GROUP: 0}, unread=unread)
         schema = arrow_schema(records)
-        return cls(copies, constants, tuple(keys) if all(can_group(schema.field(key).type) for key in keys) else ())
+        hashed = keys if all(can_group(schema.field(key).type) for key in keys) else ()
+        return cls(copies, constants, tuple(hashed), unread)
 
     def select(self, records: DataFrame) -> DataFrame:
         """What Spark is to send."""
-        filled_in = {*self.copies, *self.constants, *([GROUP] if self.hashed else [])}
-        return records.select(*(quoted(name) for name in records.columns if name not in filled_in))
+        left_out = {*self.copies, *self.constants, *self.unread, *([GROUP] if self.hashed else [])}
+        return records.select(*(quoted(name) for name in records.columns if name not in left_out))
 
     def completed(self, sent: pa.Table) -> pa.Table:
         """With the columns that were not sent."""
