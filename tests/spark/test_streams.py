@@ -111,7 +111,8 @@ def test_answers_equal_the_oracle_over_accepted_records(spark: SparkSession, tmp
     assert max(step.pane_tasks for step in steps) == min(case.files, 2)
     assert running.metrics().windows > 2
     if case.key is not None:
-        assert max(step.window_tasks for step in steps) == case.degree
+        # In the driver one does it all.
+        assert max(step.window_tasks for step in steps) == (1 if case.inline_rows == INLINE else case.degree)
     assert outputs.quarantine.rows()
     assert outputs.late.rows() or case.policy in PATIENT
 

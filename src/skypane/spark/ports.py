@@ -120,13 +120,16 @@ class SparkStages:
         if any(share.cut is not None for share in shares):
             settled, names = (), frozenset()  # tasks that share a key each write the panes that they own
         in_driver = _in_driver(sum(rows.values()) + sum(file.rows for file in move.late), shares, plan)
+        at_once = self._at_once(sum(rows.values()), move.degree)
+        if in_driver and at_once == 1 and all(share.joiners < 2 for share in shares):
+            shares = window_shares(rows, 1, scheduling, None)  # one after the other they would take longer
         job = self._job(move, kept, shares, names, in_driver=in_driver)
         report = run_window_job(
             job,
             self._run_tasks,
             in_driver=in_driver,
             joining=partial(self._joining, move.degree),
-            at_once=self._at_once(sum(rows.values()), move.degree),
+            at_once=at_once,
         )
         report = replace(report, visits=1 if cutting is None else cutting.visits)
         past = replace(
