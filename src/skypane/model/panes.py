@@ -161,6 +161,8 @@ class Panes(ABC):
 
     def in_some_window(self, pane: Int64Array) -> BoolArray:
         """Whether any window contains each pane: hopping windows leave gaps."""
+        if self.panes_per_window >= self.panes_per_slide:
+            return np.ones(len(pane), dtype=np.bool_)
         return self.first_window(pane) <= self.last_window(pane)
 
     def first_pane(self, window: int) -> int:

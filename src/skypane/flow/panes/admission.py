@@ -150,8 +150,10 @@ def count_panes(panes: Int64Array) -> tuple[Int64Array, Int64Array]:
     """The distinct panes and how many records each has."""
     if not len(panes):
         return panes, panes
-    first = int(panes.min())
-    if int(panes.max()) - first > _DENSE_PANES:
+    first, last = int(panes.min()), int(panes.max())
+    if first == last:  # as it often is, where records come nearly in order
+        return panes[:1], np.array([len(panes)])
+    if last - first > _DENSE_PANES:
         numbers, counts = np.unique(panes, return_counts=True)
         return numbers, counts
     counts = np.bincount(panes - first)
