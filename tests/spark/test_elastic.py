@@ -144,6 +144,8 @@ def test_a_restart_may_have_other_limits_another_controller_or_none(spark: Spark
     refused = asked.parallel(elastic=sp.Elastic(min_degree=8))
     with pytest.raises(OptionError, match="min_degree=8 is more than the 2 tasks that Spark can run here at a time"):
         run_to_end(refused, outputs, **options)
+    with pytest.raises(OptionError, match="min_degree=8 is more than the 2 tasks that Spark can run here at a time"):
+        refused.explain()
     go_on(5, elastic=False, pane_degree=1, degree=2)
     # Fixed degrees decide nothing, so nothing of before is left: it begins with the fewest.
     last = go_on(6, elastic=sp.Elastic(controller="threshold"))
