@@ -207,6 +207,11 @@ def test_how_many_tasks_there_may_be() -> None:
     assert choice.most_degree(session("spark://host:7077", spark_cores_max="12"), Elastic()) == 12
     allocating = {f"{ALLOCATION}enabled": "true", f"{ALLOCATION}maxExecutors": "5", "spark.executor.cores": "2"}
     assert choice.most_degree(session("yarn", **allocating), Elastic()) == 10
+    # Whatever is least holds: more tasks would wait for executors that never come.
+    assert choice.most_degree(session("spark://host:7077", spark_cores_max="64", **allocating), Elastic()) == 10
+    assert choice.most_degree(session("spark://host:7077", spark_cores_max="6", **allocating), Elastic()) == 6
+    whole = session("spark://host:7077", spark_cores_max="7", spark_executor_cores="4")
+    assert choice.most_degree(whole, Elastic(max_degree=16)) == 4
     with pytest.raises(OptionError, match=r"nobody says how many tasks there may be on this cluster.*max_degree="):
         choice.most_degree(session("yarn"), Elastic())
     with pytest.raises(OptionError, match="min_degree=8 is more than the 4 tasks that Spark can run"):
