@@ -137,6 +137,24 @@ def test_queries_of_a_session_want_the_sum_and_give_back_what_there_was() -> Non
     assert cluster.asked[-1] == 2
 
 
+def test_what_there_was_is_what_the_first_of_them_found() -> None:
+    cluster: Any = MadeUp(alive=1)
+    one = RequestedExecutors(cluster, lambda cold: None)
+    one.follow(3)
+    cluster.alive += [cluster.executor(1), cluster.executor(2)]
+    two = RequestedExecutors(cluster, lambda cold: None)
+    two.follow(2)
+    one.close()
+    two.close()
+    assert cluster.asked[-1] == 1
+    # A query that starts when nobody is left finds what there is then.
+    cluster.alive = [cluster.executor(number) for number in range(3, 5)]
+    three = RequestedExecutors(cluster, lambda cold: None)
+    three.follow(5)
+    three.close()
+    assert cluster.asked[-1] == 2
+
+
 def test_a_session_that_was_stopped_is_no_error() -> None:
     cluster: Any = MadeUp()
     executors = RequestedExecutors(cluster, lambda cold: None)
