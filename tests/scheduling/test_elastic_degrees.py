@@ -167,6 +167,7 @@ def test_a_restart_after_a_night_decides_nothing_from_the_night() -> None:
     again = policy.learn(learned, load(36_000, pane_work_us=9 * SECOND, first=True))
     assert policy.wanted(START, again) == Degrees(8, 8)
     assert again.cut_us == 36_000 * SECOND
+    assert (again.sample, again.limit) == (None, None)
     assert policy.wanted(START, policy.learn(again, load(36_001, pane_work_us=9 * SECOND))) == Degrees(10, 10)
 
 

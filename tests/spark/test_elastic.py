@@ -153,6 +153,39 @@ def test_a_restart_may_have_other_limits_another_controller_or_none(spark: Spark
     check_run(spark, asked, batches, outputs, last.metrics())
 
 
+class FailsOnce(CollectSink):
+    """Does not take the rows of one step, the first time."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.failing: int | None = step
+
+    def publish(self, step: int, rows: StepRows) -> None:
+        if step == self.failing:
+            self.failing = None
+            raise RuntimeError("the sink is away")
+        super().publish(step, rows)
+
+
+@pytest.mark.parametrize("failing", [3, 4])
+def test_the_time_between_two_runs_counts_for_nothing_whatever_is_repeated(
+    spark: SparkSession, tmp_path: Path, failing: int
+) -> None:
+    """A batch that was cut before the crash, or the flush; the batch after it is no sample."""
+    batches, outputs = random_batches(seed=7, batches=6), Outputs(FailsOnce(failing))
+    asked = query(spark, tmp_path, Script())
+    write_batches(tmp_path / "in", batches[:3])
+    options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint"}
+    with pytest.raises(RuntimeError, match="the sink is away"):
+        run_to_end(asked, outputs, **options)
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    steps = run_to_end(asked, outputs, **options).metrics().recent
+    assert [step.kind for step in steps[:3]] == ["batch" if failing == 3 else "flush", "batch", "batch"]
+    told = [step.elastic.decisions for step in steps[:3] if step.elastic]
+    assert 0 < told[0] == told[1] < told[2]
+    assert [step.elastic.rho_panes is None for step in steps[1:3] if step.elastic] == [True, False]
+
+
 def test_fixed_degrees_have_no_elastic_metrics(spark: SparkSession, tmp_path: Path) -> None:
     write_batches(tmp_path / "in", random_batches(seed=6, batches=1))
     asked = query(spark, tmp_path, Script()).parallel(elastic=False, degree=2)

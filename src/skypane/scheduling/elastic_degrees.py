@@ -72,7 +72,7 @@ class ElasticDegrees:
         )
         clock_us = load.cut_us - learned.cut_us
         if clock_us <= 0 or load.first:  # the clock was set back, or nobody was there: nothing can be told
-            return after
+            return replace(after, sample=None, limit=None)
         sample = self.sample(learned, load, clock_us)
         loop, decided, decisions = self._decide(self._allowed(learned.loop), sample)
         after = replace(after, loop=loop, sample=sample, decided=decided or learned.decided)
