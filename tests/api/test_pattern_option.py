@@ -64,6 +64,7 @@ def test_without_a_tree_the_options_say_what_is_done() -> None:
     [
         ({"degree": 3}, r"pattern=KF\(2\) says who does which work: leave out degree=3, or the pattern"),
         ({"splitting": "adaptive", "inline_rows": 0}, "leave out splitting='adaptive', inline_rows=0, or"),
+        ({"elastic": sp.Elastic(max_degree=4)}, "leave out elastic=True, or the pattern"),
         ({"partitioning": "pane"}, r"with pattern=KF\(2\) no tasks share windows"),
         ({"pattern": "KF(20000)"}, "tasks of the pane stage=20000 must be a whole number from 1 to 10000"),
         ({"pattern": "KF(two)"}, "is no tree of patterns"),

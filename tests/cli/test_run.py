@@ -367,6 +367,15 @@ def test_a_query_that_fails_its_check_is_not_called_checked(
     assert "Checked against the source" not in said
 
 
+@pytest.mark.spark
+def test_limits_that_cannot_be_kept_fail_the_check(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skypane.cli.run.embedded", lambda *_: nullcontext(spark))
+    asked = ["--type", "skyline", "--time", "ts", "--window", "1 s", "--minimize", "a0", "--elastic"]
+    said = runner.invoke(app, ["run", "--check", "--source", "skypane-traffic", *asked, "--min-degree", "50"])
+    assert said.exit_code == 2
+    assert "min_degree=50 is more than the 2 tasks that Spark can run here at a time" in said.output
+
+
 def test_stages_stay_in_their_column_on_a_narrow_terminal() -> None:
     text = io.StringIO()
     console = Console(file=text, width=40, force_terminal=True, color_system=None)

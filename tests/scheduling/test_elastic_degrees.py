@@ -99,6 +99,19 @@ def test_a_window_stage_in_the_driver_has_one_worker_and_takes_time_from_the_oth
     assert nothing.sample.rho_windows == nothing.sample.rho_panes
 
 
+@pytest.mark.parametrize("controller", sorted(CONTROLLERS))
+def test_what_the_driver_cannot_do_asks_for_no_tasks_without_end(controller: str) -> None:
+    """More tasks do not help a window stage in the driver: no more are wanted than would do the work."""
+    policy = elastic(controller=controller)
+    busy = load(0, window_work_us=round(1.3 * SECOND), window_in_driver=True)
+    learned = after(policy, *(replace(busy, cut_us=at * SECOND) for at in range(12)))
+    assert policy.wanted(START, learned) <= Degrees(2, 2)
+    assert learned.limit is not None
+    said = "the window stage has 1.3 times the work that it can do in the driver, where it runs with few rows. Lower "
+    assert learned.limit.startswith(f"{said}inline_rows")
+    assert policy.learn(learned, load(12, window_work_us=100_000, window_in_driver=True)).limit is None
+
+
 def test_what_waits_at_the_source_is_work_too() -> None:
     policy = elastic(max_degree=8)
     idle = after(policy, load(0), load(1, pane_work_us=100_000))
@@ -117,7 +130,16 @@ def test_where_no_more_tasks_can_be_had_it_says_so() -> None:
     assert learned.limit is not None
     assert "30 s of work wait at the source, and there are 2 tasks, the most" in learned.limit
     assert policy.learn(learned, load(2)).limit is None
+    assert "Raise max_degree, or limit what a step takes in" in learned.limit
     assert after(elastic(max_degree=64), load(0), behind).limit is None
+
+
+@pytest.mark.parametrize("most", [None, 16])
+def test_where_spark_has_no_more_slots_max_degree_is_no_remedy(most: int | None) -> None:
+    policy = Elastic(max_degree=most, period="1 second").degrees(most=2)
+    learned = after(policy, load(0), load(1, pane_work_us=SECOND, backlog_us=30.0 * SECOND))
+    assert learned.limit is not None
+    assert "there are 2 tasks, the most that Spark can run here. Give it more cores, or limit what" in learned.limit
 
 
 def test_where_the_cluster_does_not_give_them_it_says_so() -> None:
@@ -167,6 +189,7 @@ def test_a_restart_after_a_night_decides_nothing_from_the_night() -> None:
     again = policy.learn(learned, load(36_000, pane_work_us=9 * SECOND, first=True))
     assert policy.wanted(START, again) == Degrees(8, 8)
     assert again.cut_us == 36_000 * SECOND
+    assert (again.sample, again.limit) == (None, None)
     assert policy.wanted(START, policy.learn(again, load(36_001, pane_work_us=9 * SECOND))) == Degrees(10, 10)
 
 

@@ -94,7 +94,11 @@ def test_a_run_can_be_repeated() -> None:
 
 def test_the_surface_is_that_of_the_rules(tmp_path: Path) -> None:
     assert multipliers(0.6, 1.0, 0.9) == pytest.approx((0.625, 1.0))  # 0.75 fast, 0.25 acceptable
-    picture, table = FIGURES["p2-surface"]().write(tmp_path, "p2-surface")
+    figure = FIGURES["p2-surface"]()
+    for panel in figure.panels:
+        assert (panel.x_label, panel.y_label) == ("utilization of panes", "factor of the degree")
+        assert next(iter(panel.lines)) == "utilization of windows 0.3"
+    picture, table = figure.write(tmp_path, "p2-surface")
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert "| moderate splitting | 0.9 | 0.50, 1.00 | 0.75, 1.00 | 1.00, 1.00 |" in table.read_text()
 

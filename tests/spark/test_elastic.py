@@ -144,11 +144,46 @@ def test_a_restart_may_have_other_limits_another_controller_or_none(spark: Spark
     refused = asked.parallel(elastic=sp.Elastic(min_degree=8))
     with pytest.raises(OptionError, match="min_degree=8 is more than the 2 tasks that Spark can run here at a time"):
         run_to_end(refused, outputs, **options)
+    with pytest.raises(OptionError, match="min_degree=8 is more than the 2 tasks that Spark can run here at a time"):
+        refused.explain()
     go_on(5, elastic=False, pane_degree=1, degree=2)
     # Fixed degrees decide nothing, so nothing of before is left: it begins with the fewest.
     last = go_on(6, elastic=sp.Elastic(controller="threshold"))
     assert degrees == [[2, 2], [1], [2], [1], [1]]
     check_run(spark, asked, batches, outputs, last.metrics())
+
+
+class FailsOnce(CollectSink):
+    """Does not take the rows of one step, the first time."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.failing: int | None = step
+
+    def publish(self, step: int, rows: StepRows) -> None:
+        if step == self.failing:
+            self.failing = None
+            raise RuntimeError("the sink is away")
+        super().publish(step, rows)
+
+
+@pytest.mark.parametrize("failing", [3, 4])
+def test_the_time_between_two_runs_counts_for_nothing_whatever_is_repeated(
+    spark: SparkSession, tmp_path: Path, failing: int
+) -> None:
+    """A batch that was cut before the crash, or the flush; the batch after it is no sample."""
+    batches, outputs = random_batches(seed=7, batches=6), Outputs(FailsOnce(failing))
+    asked = query(spark, tmp_path, Script())
+    write_batches(tmp_path / "in", batches[:3])
+    options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint"}
+    with pytest.raises(RuntimeError, match="the sink is away"):
+        run_to_end(asked, outputs, **options)
+    write_batches(tmp_path / "in", batches[3:], first=3)
+    steps = run_to_end(asked, outputs, **options).metrics().recent
+    assert [step.kind for step in steps[:3]] == ["batch" if failing == 3 else "flush", "batch", "batch"]
+    told = [step.elastic.decisions for step in steps[:3] if step.elastic]
+    assert 0 < told[0] == told[1] < told[2]
+    assert [step.elastic.rho_panes is None for step in steps[1:3] if step.elastic] == [True, False]
 
 
 def test_fixed_degrees_have_no_elastic_metrics(spark: SparkSession, tmp_path: Path) -> None:

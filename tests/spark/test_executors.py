@@ -137,6 +137,24 @@ def test_queries_of_a_session_want_the_sum_and_give_back_what_there_was() -> Non
     assert cluster.asked[-1] == 2
 
 
+def test_what_there_was_is_what_the_first_of_them_found() -> None:
+    cluster: Any = MadeUp(alive=1)
+    one = RequestedExecutors(cluster, lambda cold: None)
+    one.follow(3)
+    cluster.alive += [cluster.executor(1), cluster.executor(2)]
+    two = RequestedExecutors(cluster, lambda cold: None)
+    two.follow(2)
+    one.close()
+    two.close()
+    assert cluster.asked[-1] == 1
+    # A query that starts when nobody is left finds what there is then.
+    cluster.alive = [cluster.executor(number) for number in range(3, 5)]
+    three = RequestedExecutors(cluster, lambda cold: None)
+    three.follow(5)
+    three.close()
+    assert cluster.asked[-1] == 2
+
+
 def test_a_session_that_was_stopped_is_no_error() -> None:
     cluster: Any = MadeUp()
     executors = RequestedExecutors(cluster, lambda cold: None)
@@ -207,6 +225,11 @@ def test_how_many_tasks_there_may_be() -> None:
     assert choice.most_degree(session("spark://host:7077", spark_cores_max="12"), Elastic()) == 12
     allocating = {f"{ALLOCATION}enabled": "true", f"{ALLOCATION}maxExecutors": "5", "spark.executor.cores": "2"}
     assert choice.most_degree(session("yarn", **allocating), Elastic()) == 10
+    # Whatever is least holds: more tasks would wait for executors that never come.
+    assert choice.most_degree(session("spark://host:7077", spark_cores_max="64", **allocating), Elastic()) == 10
+    assert choice.most_degree(session("spark://host:7077", spark_cores_max="6", **allocating), Elastic()) == 6
+    whole = session("spark://host:7077", spark_cores_max="7", spark_executor_cores="4")
+    assert choice.most_degree(whole, Elastic(max_degree=16)) == 4
     with pytest.raises(OptionError, match=r"nobody says how many tasks there may be on this cluster.*max_degree="):
         choice.most_degree(session("yarn"), Elastic())
     with pytest.raises(OptionError, match="min_degree=8 is more than the 4 tasks that Spark can run"):

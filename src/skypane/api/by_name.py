@@ -46,7 +46,7 @@ def as_elastic(elastic: Elastic | bool, **settings: object) -> Elastic | None:
     if isinstance(elastic, Elastic):
         return elastic
     if not isinstance(elastic, bool):
-        raise OptionError(f"elastic={elastic!r} must be true, false or an object, e.g. sp.Elastic(max_degree=8).")
+        raise OptionError(f"elastic={elastic!r} must be True, False or sp.Elastic(...), e.g. sp.Elastic(max_degree=8).")
     if settings and not elastic:
         raise OptionError(f"{', '.join(sorted(settings))}: only with elastic = true (--elastic), which is not set.")
     return Elastic(**settings) if elastic else None  # type: ignore[arg-type]  # checked by their declarations

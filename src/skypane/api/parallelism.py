@@ -55,6 +55,7 @@ class Parallelism:
     processing: str = "out_of_order"
 
     def __post_init__(self) -> None:
+        as_elastic(self.elastic)  # in Python there is more to it than yes or no, so its message comes first
         check("parallel", vars(self))
         if self.tree is not None:
             self._check_alone(self.tree)
@@ -79,7 +80,7 @@ class Parallelism:
 
     def _said(self) -> list[str]:
         """What is said about it by options."""
-        given = vars(self)
+        given = {**vars(self), "elastic": bool(self.elastic)}  # its limits are not at issue
         return [f"{name}={given[name]!r}" for name in _SAID_BY_TREES if given[name] != getattr(Parallelism, name)]
 
     def _check_alone(self, tree: Pattern) -> None:

@@ -170,7 +170,7 @@ class Capacity:
     backlog_us: float | None = None
     """How long what waits at the source would take; ``None`` if the source does not tell."""
     first: bool = False
-    """Whether this is the first step since the engine was started."""
+    """Whether the engine was started after the last batch was cut."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ class Elastic:
             min_degree=self.min_degree,
             max_degree=limit,
         )
-        return ElasticDegrees(Loops(damped, outer_us=float(self.period_us)))
+        by_spark = self.max_degree is None or most < self.max_degree
+        return ElasticDegrees(Loops(damped, outer_us=float(self.period_us)), spark_limits=by_spark)
 
     def explain(self) -> str:
         """In words."""

@@ -32,6 +32,8 @@ MOST_AT_ONCE: Final = 8
 """Of decisions, after a step that was so long."""
 
 _LESS: Final = "limit what a step takes in by the source's own option."
+_RAISE: Final = "there may be. Raise max_degree"
+_MORE_CORES: Final = "Spark can run here. Give it more cores"
 _ADVICE: Final = f"Executors are on their way; if they do not come, the cluster is full: give it more cores, or {_LESS}"
 
 
@@ -40,6 +42,8 @@ class ElasticDegrees:
     """Two control loops around the steps: each step is a sample, degrees are decided once in a period."""
 
     loops: Loops
+    spark_limits: bool = False
+    """Whether Spark has slots for no more tasks than the most: a higher ``max_degree`` would change nothing."""
 
     @property
     def least(self) -> int:
@@ -72,11 +76,12 @@ class ElasticDegrees:
         )
         clock_us = load.cut_us - learned.cut_us
         if clock_us <= 0 or load.first:  # the clock was set back, or nobody was there: nothing can be told
-            return after
+            return replace(after, sample=None, limit=None)
         sample = self.sample(learned, load, clock_us)
         loop, decided, decisions = self._decide(self._allowed(learned.loop), sample)
         after = replace(after, loop=loop, sample=sample, decided=decided or learned.decided)
-        return replace(after, decisions=learned.decisions + decisions, limit=self._limit(after))
+        limit = _driver_is_full(after, load) or self._limit(after)
+        return replace(after, decisions=learned.decisions + decisions, limit=limit)
 
     def _decide(self, loop: LoopState, sample: InnerSample) -> tuple[LoopState, Decided | None, int]:
         """Take in a sample: the degrees, the decision if there is one, and how many there were.
@@ -97,10 +102,11 @@ class ElasticDegrees:
         parallel_us = load.pane_work_us + (0 if load.window_in_driver else load.window_work_us)
         covered_us = self._covered_us(learned, load, clock_us)
         cores = parallel_us / (covered_us * self._free(learned, load))
-        # In the driver it has one worker, whatever its degree; a step that closes no window has no such stage.
-        in_driver = load.window_work_us / covered_us if load.window_in_driver and load.window_work_us else None
         lag_us = load.backlog_us or 0.0
         loop = self._allowed(learned.loop)
+        # In the driver it has one worker. It is measured by the tasks that would do its work: by the one that it has,
+        # it would want more of them without end. A step that closes no window has no such stage.
+        in_driver = load.window_work_us / covered_us / loop.window_degree if _is_in_driver(load) else None
         ready = self._ready(learned)
         panes, windows = (
             (cores + lag_us / self.loops.outer_us * min(degree, ready or degree)) / degree
@@ -129,7 +135,8 @@ class ElasticDegrees:
         if after.ready is not None and after.ready < wanted:
             return f"{too_much}, and of {wanted} tasks that are wanted Spark can run {after.ready} so far. {_ADVICE}"
         if most is not None and wanted >= most:
-            return f"{too_much}, and there are {most} tasks, the most that there may be. Raise max_degree, or {_LESS}"
+            more = _MORE_CORES if self.spark_limits else _RAISE
+            return f"{too_much}, and there are {most} tasks, the most that {more}, or {_LESS}"
         return None
 
     def _waits(self, after: ElasticState) -> str | None:
@@ -152,6 +159,19 @@ class ElasticDegrees:
         """The share of a period that is left for parallel work."""
         driver_us = load.window_work_us if load.window_in_driver else 0
         return 1.0 - min(MOST_OVERHEAD, (learned.elsewhere_us + load.waited_us + driver_us) / self.loops.outer_us)
+
+
+def _is_in_driver(load: StepLoad) -> bool:
+    return load.window_in_driver and load.window_work_us > 0
+
+
+def _driver_is_full(after: ElasticState, load: StepLoad) -> str | None:
+    """A window stage in the driver that has more to do than one worker does, over the last period."""
+    if after.decided is None or not _is_in_driver(load):
+        return None
+    rho = after.decided.seen.rho_windows * after.decided.seen.window_degree
+    full = f"the window stage has {rho:.3g} times the work that it can do in the driver, where it runs with few rows"
+    return f"{full}. Lower inline_rows, or {_LESS}" if rho > 1.0 else None
 
 
 def _falls_behind(after: ElasticState) -> str | None:

@@ -32,7 +32,8 @@ class StepLoad:
     backlog_us: float | None = None
     """How long what waits at the source would take at the present speed; ``None`` if the source does not tell."""
     first: bool = False
-    """Whether it is the first step of a run: nobody worked while the query was down, so the clock says nothing."""
+    """Whether the run began after the last batch was cut: nobody worked while the query was down, so the clock says
+    nothing."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class ElasticState:
     """How long the step was busy outside its stages."""
     backlog_us: float | None = None
     sample: InnerSample | None = None
-    """Of the last step."""
+    """Of the last step; ``None`` if it says nothing."""
     decided: Decided | None = None
     """The last decision, and what it was made from."""
     decisions: int = 0

@@ -64,6 +64,7 @@ class StepDriver:
         self._settings = settings
         self._sending = sending
         self._warned = False
+        self._began_us = clock_us()
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
         """A batch of the source; one that is in the manifest already is passed over."""
@@ -127,7 +128,15 @@ class StepDriver:
         slots = self._executors.slots()
         if self._settings.elastic is None:
             return Capacity(slots)
-        return Capacity(slots, self._executors.ready(), self.backlog_us(), first=not self.log.recent())
+        return Capacity(slots, self._executors.ready(), self.backlog_us(), first=self._is_first())
+
+    def _is_first(self) -> bool:
+        """Whether nobody was there all the time since the last batch was cut.
+
+        Also after one that is repeated: that was cut before the crash, so the next comes after the time between.
+        """
+        elastic = self.manifest.state.elastic
+        return elastic is None or elastic.cut_us < self._began_us
 
     def _inputs(self, stages: SparkStages) -> tuple[Flow, SparkState, SparkStages]:
         return self._flow, self.manifest.state, stages

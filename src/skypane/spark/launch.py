@@ -76,6 +76,7 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
 def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> Definition:
     """The same, and whether the checkpoint is of this query: what a start would refuse."""
     checked = check_query(df, definition, options)
+    _most_degree(df.sparkSession, options)
     if options.checkpoint is not None:
         checkpoint = Checkpoint(local_path(options.checkpoint, "checkpoint"))
         checkpoint.compare(_fingerprint(checked.definition, checked.records), options.accept_changed_code)
@@ -86,8 +87,7 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     """Check the query against the records, open checkpoint and sinks, start."""
     checked = check_query(df, definition, options)
     prepared, records, definition = checked.prepared, checked.records, checked.definition
-    elastic = options.settings.elastic
-    most = 0 if elastic is None else most_degree(df.sparkSession, elastic)
+    most = _most_degree(df.sparkSession, options)
     check_workers(df.sparkSession)
     warm_kernels(definition)
 
@@ -105,6 +105,12 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
         if (clear := readable(error)) is not error:
             raise clear from error
         raise
+
+
+def _most_degree(spark: SparkSession, options: LaunchOptions) -> int:
+    """The most tasks of a stage, where degrees follow the load; refuses limits that cannot be kept here."""
+    elastic = options.settings.elastic
+    return 0 if elastic is None else most_degree(spark, elastic)
 
 
 def _start(

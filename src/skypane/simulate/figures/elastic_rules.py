@@ -29,9 +29,11 @@ def surface() -> Figure:
     for name, shards in _SPLITTING.items():
         for index, stage in enumerate(("pane", "window")):
             lines: dict[str, list[float | None]] = {
-                f"windows {rho:g}": [multipliers(x, shards, rho)[index] for x in across] for rho in _WINDOWS
+                f"utilization of windows {rho:g}": [multipliers(x, shards, rho)[index] for x in across]
+                for rho in _WINDOWS
             }
-            panels.append(Panel(f"{stage} degree, {name}", "utilization of panes", "factor", across, lines, level=1.0))
+            title = f"{stage} degree, {name}"
+            panels.append(Panel(title, "utilization of panes", "factor of the degree", across, lines, level=1.0))
         for rho in _WINDOWS:
             both = [multipliers(x, shards, rho) for x in (0.5, 0.7, 0.9, 1.1, 1.3)]
             rows.append([name, f"{rho:g}", *(f"{panes:.2f}, {windows:.2f}" for panes, windows in both)])

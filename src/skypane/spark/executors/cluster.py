@@ -45,11 +45,7 @@ class Cluster:
         """How many tasks there can ever be at a time; ``None`` if nobody has said."""
         if self.is_local:
             return int(self.context.defaultParallelism)
-        cores = self._setting("spark.cores.max")
-        if cores is not None:
-            return int(cores)
-        executors = self._setting("spark.dynamicAllocation.maxExecutors") if self.allocates else None
-        return None if executors is None else int(executors) * self.cores_per_executor()
+        return min((most for most in (self._most_cores(), self._most_allocated()) if most is not None), default=None)
 
     def executors(self) -> list[Executor]:
         """Those that are registered now, oldest first."""
@@ -87,6 +83,16 @@ class Cluster:
         ]
         text = self._jvm.scala.reflect.ClassTag.apply(self._jvm.java.lang.Class.forName("java.lang.String"))
         return self._spark.makeRDD(self._seq(places), text).toJavaRDD()
+
+    def _most_cores(self) -> int | None:
+        """Of as many whole executors as the application may have cores for."""
+        cores, each = self._setting("spark.cores.max"), self._setting("spark.executor.cores")
+        return None if cores is None else int(cores) // int(each or 1) * int(each or 1)
+
+    def _most_allocated(self) -> int | None:
+        """Of as many executors as dynamic allocation may ask for."""
+        executors = self._setting("spark.dynamicAllocation.maxExecutors") if self.allocates else None
+        return None if executors is None else int(executors) * self.cores_per_executor()
 
     def _seq(self, items: list[Any]) -> Any:
         array = self._jvm.java.util.ArrayList()

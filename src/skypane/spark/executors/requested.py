@@ -22,6 +22,8 @@ _LOOK_EVERY_S = 0.25
 EXPLAINED = "skypane asks for executors and releases them; a new one is warm before it counts"
 _wanted: WeakKeyDictionary[SparkContext, dict[int, int]] = WeakKeyDictionary()
 """How many each query wants: queries of one session share its executors, and together want the sum."""
+_had: WeakKeyDictionary[SparkContext, int] = WeakKeyDictionary()
+"""How many a session had before the first of its queries asked: later ones find what the others have asked for."""
 _lock = threading.RLock()
 
 
@@ -32,9 +34,10 @@ class RequestedExecutors:
         self._cluster = cluster
         self._warm_up = warm_up
         self._cores = cluster.cores_per_executor()
-        self._found = cluster.executors()
         # Those that are there from the beginning have run the check of the workers.
-        self._warm = {executor.id for executor in self._found}
+        self._warm = {executor.id for executor in cluster.executors()}
+        with _lock:
+            _had.setdefault(cluster.context, len(self._warm))
         self._released: set[str] = set()
         self._asked: int | None = None
         self._closed = threading.Event()
@@ -70,8 +73,10 @@ class RequestedExecutors:
         self._watcher.join(_LOOK_EVERY_S * 20)  # it may be warming somebody, which nobody needs any more
         with _lock, suppress(Exception):  # the session may have been stopped
             wishes = _wanted.get(self._cluster.context, {})
-            if wishes.pop(id(self), None) is not None:
-                self._have(sum(wishes.values()) or max(1, len(self._found)))
+            asked = wishes.pop(id(self), None) is not None
+            had = 0 if wishes else _had.pop(self._cluster.context, 0)
+            if asked:
+                self._have(sum(wishes.values()) or max(1, had))
 
     def _have(self, total: int) -> None:
         """First the number, so that nobody replaces those that are released."""
