@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from skypane.cli.progress import ProgressPanel, sparkline
+from skypane.cli.progress import ProgressPanel
 from skypane.lateness.policy import Judgement
 from skypane.model.ledger import Ledger
 from skypane.spark.elastic_metrics import ElasticMetrics
 from skypane.spark.metrics import Metrics, StepMetrics
+from skypane.spark.metrics_text import sparkline
 
 
 @dataclass
@@ -21,9 +22,10 @@ class Beginning:
 
     is_working: bool
     is_active: bool = True
+    steps: int = 0
 
     def metrics(self) -> Metrics:
-        return Metrics(Ledger(), Judgement(), 0, 0, None)
+        return Metrics(Ledger(), Judgement(), 0, self.steps, None)
 
 
 @pytest.mark.parametrize(("working", "words"), [(True, "first step: Spark starts"), (False, "waiting for the first")])
@@ -39,7 +41,12 @@ def test_before_the_first_step_no_rate_is_shown(working: bool, words: str) -> No
 
 def test_a_query_that_was_stopped_before_its_first_step_waits_no_more() -> None:
     query: Any = Beginning(is_working=False, is_active=False)
-    assert "ended before its first step" in ProgressPanel(query, "title", live_times=False).line()
+    assert ProgressPanel(query, "title", live_times=False).line().endswith("ended before its first step")
+
+
+def test_a_restart_that_finds_nothing_new_says_what_was_done_before() -> None:
+    query: Any = Beginning(is_working=False, is_active=False, steps=13)
+    assert "its first step; 13 steps were committed before" in ProgressPanel(query, "title", live_times=False).line()
 
 
 @dataclass

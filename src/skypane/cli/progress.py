@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,27 +14,15 @@ from rich.panel import Panel
 from rich.table import Table
 
 from skypane.model.durations import format_duration_us
+from skypane.spark.metrics_text import RATE_STEPS, fate, latency, open_panes, rate, warnings, work_lines
 from skypane.tables.texts import instant_text
 
 if TYPE_CHECKING:
     from skypane.spark.metrics import Metrics, StepMetrics
     from skypane.spark.query import RunningQuery
 
-_RATE_STEPS = 6
-_SPARKS = 24
-_BARS = "▁▂▃▄▅▆▇█"
 _LINE_EVERY_S = 5.0
 _FIRST_STEP = "first step: Spark starts its Python workers, which load the compiled kernels"
-_BUSY = {
-    "pane_utilization": "pane {:.0%} busy",
-    "window_utilization": "window {:.0%} busy",
-    "idle_share": "slots {:.0%} idle",
-}
-_SPLIT = {
-    "splitting_factor": "{:.1f} shards per pane",
-    "imbalance": "imbalance {:.1f}",
-    "selected_per_pane": "{:,.0f} rows each",
-}
 
 
 class ProgressPanel:
@@ -61,38 +49,32 @@ class ProgressPanel:
         """The essence, for logs."""
         metrics = self._query.metrics()
         ledger = metrics.ledger
-        running_s, rate = time.monotonic() - self._started, _rate(metrics.recent)
+        running_s = time.monotonic() - self._started
         if metrics.last is None:
-            return f"{running_s:4.0f} s  {self._before_the_first_step()}"
+            return f"{running_s:4.0f} s  {self._before_the_first_step(metrics)}"
         return (
-            f"{running_s:4.0f} s  {rate:,.0f} records/s, {ledger.delivered:,} so far ({ledger.late:,} late), "
-            f"{metrics.windows:,} {self._told}"
+            f"{running_s:4.0f} s  {rate(metrics.recent):,.0f} records/s, {ledger.delivered:,} so far "
+            f"({ledger.late:,} late), {metrics.windows:,} {self._told}"
         )
 
     def _lines(self, metrics: Metrics) -> list[tuple[str, str]]:
         elapsed = time.monotonic() - self._started
         last = metrics.last
         if last is None:
-            return [("running", f"{elapsed:.0f} s"), ("", self._before_the_first_step())]
-        for step in metrics.recent[-_RATE_STEPS:]:
+            return [("running", f"{elapsed:.0f} s"), ("", self._before_the_first_step(metrics))]
+        for step in metrics.recent[-RATE_STEPS:]:
             self._windows.update(step.last_windows)
         newest = sorted(self._windows.items())[-6:]
         self._windows = dict(newest)
         ledger = metrics.ledger
         return [
             ("running", f"{elapsed:.0f} s, {metrics.steps} steps, the last took {last.total_ms:.0f} ms"),
-            ("records/s", f"{_rate(metrics.recent):,.0f}   ({ledger.delivered:,} so far)"),
-            ("fate", _fate(metrics)),
-            (
-                "open panes",
-                f"{last.open_panes:,}   ({last.state_rows:,} rows, {last.state_bytes / 1e6:.1f} MB of state)",
-            ),
-            ("stages", _means(metrics.recent, _BUSY)),
-            ("panes", _means(metrics.recent, _SPLIT)),
-            *([("degrees", degrees_text(metrics.recent))] if last.elastic else []),
-            *([("warning", last.elastic.limit)] if last.elastic and last.elastic.limit else []),
+            ("records/s", f"{rate(metrics.recent):,.0f}   ({ledger.delivered:,} so far)"),
+            ("fate", fate(metrics)),
+            ("open panes", open_panes(last)),
+            *work_lines(metrics.recent),
             ("punctuation", self._punctuation(last)),
-            *([("warning", last.slack_warning)] if last.slack_warning else []),
+            *warnings(last),
             *self._answers(metrics, newest[-3:]),
         ]
 
@@ -102,11 +84,12 @@ class ProgressPanel:
         if noun != "windows":
             return [(noun, f"{metrics.windows:,} {verb}")]
         shown = "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest)
-        return [(noun, f"{metrics.windows:,} {verb}{_latency(metrics.recent)}"), ("last windows", shown or "-")]
+        return [(noun, f"{metrics.windows:,} {verb}{latency(metrics.recent)}"), ("last windows", shown or "-")]
 
-    def _before_the_first_step(self) -> str:
+    def _before_the_first_step(self, metrics: Metrics) -> str:
         if not self._query.is_active:
-            return "ended before its first step"
+            before = f"; {metrics.steps:,} steps were committed before" if metrics.steps else ""
+            return f"ended before its first step{before}"
         return _FIRST_STEP if self._query.is_working else "waiting for the first records"
 
     def _punctuation(self, last: StepMetrics) -> str:
@@ -139,68 +122,6 @@ def watching(console: Console, panel: ProgressPanel) -> Iterator[None]:
     finally:
         done.set()
         reporter.join()
-
-
-def _fate(metrics: Metrics) -> str:
-    """What became of the records."""
-    ledger = metrics.ledger
-    held = f", {ledger.held:,} held" if ledger.held else ""
-    return f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined{held}"
-
-
-def _late(metrics: Metrics) -> str:
-    """How many are late, and what it matters where that is known."""
-    judged = metrics.judged
-    return f"{metrics.ledger.late:,} late" + (f" ({judged.harmful:,} harmful)" if judged.late else "")
-
-
-def _latency(steps: tuple[StepMetrics, ...]) -> str:
-    """From the first record of a window to its answer, in the last step that answered any."""
-    known = [step.window_latency_ms for step in steps[-_RATE_STEPS:] if step.window_latency_ms is not None]
-    return f", {known[-1] / 1e3:.1f} s after their first record" if known else ""
-
-
-def _rate(steps: tuple[StepMetrics, ...]) -> float:
-    """Records per second over the last few steps, by when they were committed; of a first step, while it took."""
-    recent = steps[-_RATE_STEPS - 1 :]
-    if len(recent) == 1 and recent[0].total_ms > 0:
-        return recent[0].records / recent[0].total_ms * 1e3
-    if len(recent) < 2:
-        return 0.0
-    seconds = recent[-1].committed_at - recent[0].committed_at
-    return sum(step.records for step in recent[1:]) / seconds if seconds > 0 else 0.0
-
-
-def _means(steps: tuple[StepMetrics, ...], shown: Mapping[str, str]) -> str:
-    """Some metrics in words, each a mean over the last few batches that have it."""
-    recent = [step for step in steps if step.pane_tasks][-_RATE_STEPS:]
-    texts = []
-    for name, text in shown.items():
-        values = [value for step in recent if (value := getattr(step, name)) is not None]
-        if values:
-            texts.append(text.format(sum(values) / len(values)))
-    return ", ".join(texts) or "-"
-
-
-def degrees_text(steps: Sequence[StepMetrics]) -> str:
-    """Degrees that follow the load: how they went, what they are, what they were decided from."""
-    last = steps[-1]
-    assert last.elastic is not None
-    shown = sparkline([max(step.pane_degree or 1, step.window_degree) for step in steps[-_SPARKS:]])
-    parts = [f"{shown} {last.pane_degree} pane, {last.window_degree} window"]
-    if last.executors is not None:
-        parts.append(f"{last.executors} executors")
-    if last.elastic.rho_panes is not None and last.elastic.rho_windows is not None:
-        parts.append(f"utilization {last.elastic.rho_panes:.2f} and {last.elastic.rho_windows:.2f}")
-    if last.elastic.backlog_ms:
-        parts.append(f"{last.elastic.backlog_ms / 1e3:.1f} s of work wait")
-    return ", ".join(parts)
-
-
-def sparkline(values: Sequence[int]) -> str:
-    """Numbers as bars from 0 on; the highest has the highest bar."""
-    most = max(values, default=0)
-    return "".join(_BARS[round(value / most * (len(_BARS) - 1))] if most > 0 else _BARS[0] for value in values)
 
 
 def _clock(us: int) -> str:

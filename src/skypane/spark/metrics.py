@@ -13,6 +13,7 @@ from skypane.model.ledger import Ledger
 from skypane.scheduling.batch_plan import imbalance, splitting_factor
 from skypane.spark.elastic_metrics import ElasticMetrics, elastic_metrics
 from skypane.spark.executors.base import Executors
+from skypane.spark.metrics_text import metrics_text
 from skypane.spark.stopwatch import StepTimes
 from skypane.spark.store.manifest import Manifest, StoredPart
 from skypane.spark.store.writers import Written
@@ -104,7 +105,7 @@ class StepMetrics:
 
 @dataclass(frozen=True)
 class Metrics:
-    """A query so far: the totals since its checkpoint began, and the last steps of this run."""
+    """A query so far: the totals since its checkpoint began, and the last steps of this run; printed, some lines."""
 
     ledger: Ledger
     judged: Judgement
@@ -121,6 +122,9 @@ class Metrics:
     def delivered(self) -> int:
         """Records the source has handed over: accepted + late + quarantined + held."""
         return self.ledger.delivered
+
+    def __str__(self) -> str:
+        return metrics_text(self)
 
     def as_dict(self) -> dict[str, Any]:
         """For logs and dashboards."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import Any
 from skypane.model.errors import SkypaneError
 
 _COLOURS = ("#2a6f97", "#c1121f", "#588157", "#e09f3e", "#7b2cbf", "#8d99ae", "#000000", "#d81159")
+_SAME = 0.005
+"""Of the height of a panel: values as near as this cannot be told from each other."""
+_APART = 0.25
+"""Of its points: a line with more than this beside another one is seen."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Figure:
         FigureCanvasAgg(canvas)
         grid = canvas.subplots(rows, columns, squeeze=False)
         for axes, panel in zip(grid.flat, self.panels, strict=False):
-            _draw_panel(axes, panel)
+            draw_panel(axes, panel)
         for axes in list(grid.flat)[len(self.panels) :]:
             axes.set_axis_off()
         canvas.suptitle(self.title, fontsize=10)
@@ -67,12 +72,20 @@ class Figure:
         canvas.savefig(path, dpi=90 if rows == 1 else 72, metadata={"Software": None})
 
 
-def _draw_panel(axes: Any, panel: Panel) -> None:
+def draw_panel(axes: Any, panel: Panel) -> None:
+    """Draw the lines; one that others lie upon is wider than they are."""
     named = any(isinstance(x, str) for x in panel.x)
     places = list(range(len(panel.x))) if named else list(panel.x)
-    for colour, (label, values) in zip(_COLOURS, panel.lines.items(), strict=False):
+    for colour, (label, values), above in zip(_COLOURS, panel.lines.items(), _lines_upon(panel), strict=False):
         shown = [(x, y) for x, y in zip(places, values, strict=True) if y is not None]
-        axes.plot(*zip(*shown, strict=True), marker="o", markersize=3, linewidth=1.2, color=colour, label=label)
+        axes.plot(
+            *zip(*shown, strict=True),
+            marker="o",
+            markersize=3,
+            linewidth=1.2 + 2.5 * above,
+            color=colour,
+            label=label,
+        )
     if panel.level is not None:
         axes.axhline(panel.level, color="#8d99ae", linewidth=0.9, linestyle="--")
     if named:
@@ -87,3 +100,24 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     axes.tick_params(labelsize=7)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=7, frameon=False)
+
+
+def _lines_upon(panel: Panel) -> list[int]:
+    """Of each line, how many that are drawn later lie upon it."""
+    lines = _heights(panel)
+    return [sum(_lies_upon(later, line) for later in lines[at + 1 :]) for at, line in enumerate(lines)]
+
+
+def _heights(panel: Panel) -> list[list[float | None]]:
+    """The lines as they are seen: in shares of the height of the panel."""
+    lines = [[math.log(y) if y and panel.log else y for y in line] for line in panel.lines.values()]
+    values = [y for line in lines for y in line if y is not None]
+    least = min(values, default=0.0) if panel.log else 0.0
+    height = panel.top or max(values, default=1.0) - least or 1.0
+    return [[None if y is None else (y - least) / height for y in line] for line in lines]
+
+
+def _lies_upon(upper: Sequence[float | None], lower: Sequence[float | None]) -> bool:
+    """Whether a line can hardly be seen for another."""
+    seen = [y is None or abs(y - other) > _SAME for other, y in zip(lower, upper, strict=True) if other is not None]
+    return sum(seen) <= _APART * len(seen)
