@@ -74,6 +74,8 @@ def _tell(words: str) -> None:
 def _rate(peer: Peer, job: Job, folder: Path, ours: pa.Table) -> float:
     """Between a short and a long run, once the answers of the longest are ours."""
     python, out = peer.python(), folder / peer.program
+    if not peer.short_only:
+        peer.seconds(python, job.name, folder / "short", out / "first")  # reads what was just installed from the disk
     short_s = peer.seconds(python, job.name, folder / "short", out / "short")
     long_s = 0.0 if peer.short_only else peer.seconds(python, job.name, folder / "long", out / "long")
     name, batches = ("short", SHORT) if peer.short_only else ("long", LONG)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from skypane.model.groups import Groups, Int64Array
-from skypane.queries.base import Grouped, Query, Row, Selection
+from skypane.queries.aggregates import Aggregates
+from skypane.queries.base import Grouped, Invalid, Query, Row, Selection
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.testing.law import LawBroken
@@ -99,6 +100,13 @@ class NotDominance(Skyline):
         return Grouped(partials.take(pa.array(kept)), groups.after_keeping(kept))
 
 
+class LooksElsewhere(Aggregates):
+    """Refuses records for a column that it does not say it reads."""
+
+    def invalid(self, rows: pa.Table) -> Sequence[Invalid]:
+        return [Invalid(rows.column("rating").to_numpy() < 0, "negative rating")]
+
+
 def test_a_right_query_passes() -> None:
     check_query(Cheapest(), SCHEMA, ROW, max_examples=40)
 
@@ -112,6 +120,10 @@ def test_a_right_query_passes() -> None:
         (SaysTooLittle(), r"breaks the law added_columns_are_named: (?s:.*)got:      \['rank'\]"),
         (NoJson(), r"breaks the law it_describes_itself: "),
         (FirstOfEquals(), r"breaks the law \w+: (?s:.*)got: (?s:.*)expected: "),
+        (
+            LooksElsewhere.of({"high": "max(price)"}),
+            r"breaks the law invalid_reads_what_is_said_only: .*\n  raised KeyError: .*rating",
+        ),
         (NotDominance(BOTH), r"breaks the law partials_of_dominance_are_skylines: "),
     ],
     ids=lambda value: type(value).__name__,

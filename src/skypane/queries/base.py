@@ -109,7 +109,7 @@ class Query(ABC):
         return self.selection is not None
 
     def reads(self) -> Sequence[str] | None:
-        """The columns that ``lift`` reads, if that is all; ``None`` where whole records are wanted."""
+        """The columns that ``lift`` and ``invalid`` read, if that is all; ``None`` where whole records are wanted."""
         return None
 
     def added_columns(self) -> Sequence[str]:

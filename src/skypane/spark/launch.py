@@ -155,8 +155,9 @@ def _start(
 
 def _read(definition: Definition, options: LaunchOptions) -> set[str] | None:
     """The columns that the stages read, unless whole records are wanted: by the query, or because sinks get them."""
-    reads, elsewhere = definition.query.reads(), (options.late, options.quarantine)
-    if reads is None or any(sink is not None for sink in elsewhere) or definition.wants_records:
+    query, elsewhere = definition.query, (options.late, options.quarantine)
+    reads = None if query.selective or definition.wants_records else query.reads()
+    if reads is None or any(sink is not None for sink in elsewhere):
         return None
     return {definition.time, *reads, *([definition.partition] if definition.partition else [])}
 

@@ -84,6 +84,13 @@ def select_reads_inputs_only(query: Query, schema: pa.Schema) -> None:
         expect(selection.select(rows, Groups.whole(0)).tolist(), [])
 
 
+def invalid_reads_what_is_said_only(query: Query, schema: pa.Schema) -> None:
+    """Where ``reads`` names columns, ``invalid`` gets those, and no others but keys and time."""
+    if (reads := query.reads()) is not None and not query.selective:
+        rows = prepare(query, (), schema.empty_table()).select(list(reads))
+        expect([invalid.reason for invalid in query.invalid(rows) if invalid.mask.any()], [])
+
+
 def added_columns_are_named(query: Query, schema: pa.Schema) -> None:
     """``added_columns`` are those columns of the answer that the records do not have."""
     answer = _lower(query, _lift(query, prepare(query, (), schema.empty_table())))
@@ -187,6 +194,7 @@ DECLARED: tuple[Callable[[Query, pa.Schema], None], ...] = (
     it_accepts_its_schema,
     inputs_are_columns,
     select_reads_inputs_only,
+    invalid_reads_what_is_said_only,
     added_columns_are_named,
 )
 ALGEBRA: tuple[Callable[[Query, Pieces], None], ...] = (
