@@ -64,7 +64,7 @@ class StepDriver:
         self._settings = settings
         self._sending = sending
         self._warned = False
-        self._began_us = clock_us()
+        self._began_us = 0 if settings.elastic is None else clock_us()
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
         """A batch of the source; one that is in the manifest already is passed over."""
