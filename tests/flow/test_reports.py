@@ -30,6 +30,7 @@ def panes_of(n: int) -> PaneReport[str]:
         overdue=DelayHistogram(float(n), {n % 2: 1.0}),
         partitions={"one": PartitionSeen(n, n), f"own {n}": PartitionSeen(n, 1)},
         records_by_pane={0: n, n: 1},
+        condensed=n,
         rows_by_group={5: n, n + 10: 1},
         tasks=(TaskLoad(n, n),),
         took_us=n,
@@ -63,7 +64,7 @@ def test_reports_of_the_pane_stage_merge() -> None:
     assert [f.name for f in fields(merged) if f.default is not MISSING and getattr(merged, f.name) == f.default] == []
     assert merged.partials == ("partial 1", "partial 2", "partial 3")
     assert (merged.ledger, merged.suspected, merged.missed) == (Ledger(6, 12, {"null time": 6}), 6, 6)
-    assert merged.delivered == 30
+    assert (merged.delivered, merged.condensed) == (30, 6)
     assert (merged.newest_us[0], merged.trusted_us, merged.max_delay_us, merged.took_us) == (300, 300, 9, 3)
     assert merged.overdue == DelayHistogram(6.0, {0: 1.0, 1: 2.0})
     assert merged.partitions["one"] == PartitionSeen(3, 6)

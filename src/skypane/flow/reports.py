@@ -54,6 +54,8 @@ class PaneReport(Generic[R]):
     """What trusted records say of each source partition, where partitions are told apart."""
     records_by_pane: Mapping[int, int] = field(default_factory=dict)
     """Accepted records of the newest panes: whence latencies are known."""
+    condensed: int = 0
+    """Accepted records that were added up before they came."""
     rows_by_group: Mapping[int, int] = field(default_factory=dict)
     """Partial rows by key group."""
     tasks: tuple[TaskLoad, ...] = ()
@@ -83,6 +85,7 @@ class PaneReport(Generic[R]):
             overdue=DelayHistogram.merge(p.overdue for p in parts),
             partitions=_seen_together(p.partitions for p in parts),
             records_by_pane=newest_panes(added(p.records_by_pane for p in parts)),
+            condensed=sum(p.condensed for p in parts),
             rows_by_group=added(p.rows_by_group for p in parts),
             tasks=_chained(p.tasks for p in parts),
             took_us=max((p.took_us for p in parts), default=0),

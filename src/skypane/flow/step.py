@@ -13,11 +13,13 @@ from typing import Generic, Protocol
 
 import pyarrow as pa
 
+from skypane.flow.capacity import Capacity
 from skypane.flow.definition import Definition
 from skypane.flow.latency import Latencies, PaneClock
 from skypane.flow.measured import measured, not_busy_us
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.decision import Decision, decide, decide_ending
+from skypane.flow.panes.density import Density
 from skypane.flow.panes.held import in_doubt
 from skypane.flow.reports import Kept, PaneReport, R, S, WindowReport, added
 from skypane.lateness.policy import Judgement
@@ -107,6 +109,8 @@ class StepState(Generic[S]):
     """What the next steps are planned from, if they are."""
     elastic: ElasticState | None = None
     """What the next degrees are chosen from, if they follow the load."""
+    density: Density = field(default_factory=Density)
+    """What the last batch was like."""
     told: int = 0
     """Where windows are counted in records: how many were accepted when those of open windows were last told."""
 
@@ -160,20 +164,6 @@ class Stages(Protocol[R, S]):
 
 
 @dataclass(frozen=True)
-class Capacity:
-    """What an engine can do now; changes later plans and degrees only."""
-
-    slots: int = 1
-    """Tasks that it runs at a time."""
-    ready: int | None = None
-    """Slots that are there and warm; ``None`` if there will be as many as there are tasks."""
-    backlog_us: float | None = None
-    """How long what waits at the source would take; ``None`` if the source does not tell."""
-    first: bool = False
-    """Whether the engine was started after the last batch was cut."""
-
-
-@dataclass(frozen=True)
 class Stepped(Generic[R, S]):
     """A step that was computed: the next state, and everything to publish or tell."""
 
@@ -200,13 +190,14 @@ def step(
     plan = None if planner is None else planner.plan(before.routing)
     held = stages.held(before.kept)
     tasks = (flow.plan_after(before) or Lowered()).pane_tasks or degrees.panes
-    panes, suspects = stages.panes(_frontier(flow, before.progress, held, now_us), plan, tasks)
+    panes, suspects = stages.panes(_frontier(flow, before, held, now_us), plan, tasks)
     decision = decide(flow.definition, flow.punctuator, before.progress, panes, suspects, held, before.judged, now_us)
     # Whoever routes says below what it has learned; what was learned before others took over would be out of date.
     stepped = _move(flow, before, replace(before, degrees=degrees, routing=None), stages, panes, decision, now_us)
     learned_degrees = flow.degrees.learn(before.elastic, _load(stepped, now_us, capacity, routed=plan is not None))
     known = flow.learned(before.learned, stepped.panes, stepped.windows)
-    stepped = replace(stepped, state=replace(stepped.state, elastic=learned_degrees, learned=known))
+    density = Density(panes.delivered, sum(panes.rows_by_group.values()))
+    stepped = replace(stepped, state=replace(stepped.state, elastic=learned_degrees, learned=known, density=density))
     if planner is None or plan is None:
         return stepped
     outcome = _outcome(flow.definition, stepped, now_us, slots)
@@ -244,12 +235,13 @@ def _ended(flow: Flow, before: StepState[S], stages: Stages[R, S], ending: Endin
     return decide_ending(flow.definition, flow.punctuator, before.progress, held, ending, now_us)
 
 
-def _frontier(flow: Flow, before: Progress, held: pa.Table | None, now_us: int) -> Frontier:
+def _frontier(flow: Flow, before: StepState[S], held: pa.Table | None, now_us: int) -> Frontier:
     """What the tasks of the pane stage need to know."""
-    guard = flow.punctuator.guard
-    limit_us = guard.limit_us(before.t_max_us, now_us)
+    guard, progress = flow.punctuator.guard, before.progress
+    limit_us = guard.limit_us(progress.t_max_us, now_us)
     _, doubted = in_doubt(flow.definition, None, held)
-    return Frontier(before.for_workers(), guard, limit_us, guard.newest_of(doubted.witnesses_us(limit_us)))
+    witnesses_us = guard.newest_of(doubted.witnesses_us(limit_us))
+    return Frontier(progress.for_workers(), guard, limit_us, witnesses_us, before.density)
 
 
 def _move(

@@ -75,13 +75,18 @@ class FutureGuard:
             return None
         return now_us - self.max_future_us
 
+    @property
+    def remembered(self) -> int:
+        """How many of the newest times are known."""
+        return max(self.support, _REMEMBERED)
+
     def newest(self, times: Iterable[int]) -> tuple[int, ...]:
         """The newest times, newest first: all that needs to be known of many records."""
-        return tuple(sorted(times, reverse=True)[: max(self.support, _REMEMBERED)])
+        return tuple(sorted(times, reverse=True)[: self.remembered])
 
     def newest_of(self, times: Int64Array) -> tuple[int, ...]:
         """The same for an array, without sorting all of it."""
-        most = max(self.support, _REMEMBERED)
+        most = self.remembered
         if len(times) > most:
             times = np.partition(times, len(times) - most)[-most:]
         return self.newest(times.tolist())

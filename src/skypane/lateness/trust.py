@@ -22,6 +22,11 @@ class TaskTrust:
         """The newest time that it could trust so far."""
         self._guard, self._t_max_us, self._witnesses_us, self._limit_us = guard, t_max_us, witnesses_us, limit_us
 
+    def believe(self, newest_us: Sequence[int]) -> None:
+        """Of records that are beyond doubt, these are the newest times."""
+        self.newest_us = self._guard.newest((*self.newest_us, *newest_us))
+        self.trusted_us = max((t for t in (*newest_us, self.trusted_us) if t is not None), default=None)
+
     def suspicious(self, times_us: Int64Array) -> BoolArray:
         """Which of these times it cannot trust: those beyond the clock, and fewer than ``support`` others."""
         guard = self._guard

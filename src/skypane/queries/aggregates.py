@@ -15,7 +15,7 @@ from skypane.model.errors import OptionError
 from skypane.model.groups import Groups
 from skypane.queries.accumulators.base import Accumulator, InputRow, Inputs, Parts
 from skypane.queries.accumulators.functions import FUNCTIONS, Call, call, closes_early
-from skypane.queries.base import Expression, Grouped, Query, Row
+from skypane.queries.base import Expression, Grouped, Query, Row, SqlAggregate
 
 _TAKEN = (WINDOW, REVISION, CHANGE)
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\((.*)\))?\s*$", re.DOTALL)
@@ -143,6 +143,25 @@ class Aggregates(Query):
         return self._rows(
             groups, [o.accumulator.lift(self._inputs(rows, i), groups) for i, o in enumerate(self.outputs)]
         )
+
+    def condensed(self, schema: pa.Schema) -> Mapping[str, SqlAggregate] | None:
+        """Of functions that are all exact in SQL."""
+        found: dict[str, SqlAggregate] = {}
+        for index, output in enumerate(self.outputs):
+            parts = output.accumulator.condensed(schema.field(_input(index)).type)
+            if parts is None:
+                return None
+            found |= {_part(index, name): SqlAggregate(sql, _input(index)) for name, sql in parts.items()}
+        return found
+
+    def lift_condensed(self, rows: pa.Table) -> pa.Table:
+        """A row of parts for each."""
+        parts = {
+            _part(index, name): array
+            for index, output in enumerate(self.outputs)
+            for name, array in output.accumulator.condensed_parts(self._parts(rows, index)).items()
+        }
+        return pa.table(parts)
 
     def combine(self, partials: pa.Table, groups: Groups) -> Grouped:
         """Merge each group's rows of parts into one."""

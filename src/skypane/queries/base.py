@@ -47,6 +47,14 @@ class Expression(NamedTuple):
     """Whether values are compared with each other: a type whose order workers do not know is refused then."""
 
 
+class SqlAggregate(NamedTuple):
+    """An SQL aggregate of a column, ``{x}``."""
+
+    sql: str
+    of: str
+    """The name of the column."""
+
+
 class Invalid(NamedTuple):
     """Rows that the query cannot use, and why."""
 
@@ -140,6 +148,18 @@ class Query(ABC):
         """Rows to quarantine; of several reasons for one row the first counts."""
         del rows
         return ()
+
+    def condensed(self, schema: pa.Schema) -> Mapping[str, SqlAggregate] | None:
+        """SQL aggregates of the rows of a group that say, by name, all that ``lift`` would; ``None`` if none do.
+
+        Only exact ones, and only such whose order of records does not show.
+        """
+        del schema
+        return None
+
+    def lift_condensed(self, rows: pa.Table) -> pa.Table:
+        """The partials of groups, row by row, from what these aggregates are."""
+        return rows
 
     def warm_up(self) -> None:  # noqa: B027 - most queries of others will have nothing to compile
         """Compile the kernels that the query uses, on made-up rows: worker processes then find them in the cache."""

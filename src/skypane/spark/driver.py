@@ -14,7 +14,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.flow.step import Capacity, Flow, ends_anything, finish, step
+from skypane.flow.capacity import Capacity
+from skypane.flow.step import Flow, ends_anything, finish, step
 from skypane.lateness.suspects import Ending
 from skypane.model.errors import CheckpointError
 from skypane.patterns.planner import Planning
@@ -23,6 +24,7 @@ from skypane.spark.jobs.sending import Sending
 from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
+from skypane.spark.session_copies import SessionCopies
 from skypane.spark.settings import Settings
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.checkpoint import Checkpoint, Intent
@@ -63,6 +65,7 @@ class StepDriver:
         self._outputs = outputs
         self._settings = settings
         self._sending = sending
+        self._copies = SessionCopies()
         self._warned = False
         self._began_us = 0 if settings.elastic is None else clock_us()
 
@@ -184,6 +187,7 @@ class StepDriver:
             self._checkpoint.state,
             watch,
             df,
+            self._copies,
         )
 
     def _publish(self, number: int, stepped: SparkStepped, scratch: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from skypane.flow.definition import Definition
+from skypane.flow.panes.density import LEAST_RECORDS, LEAST_RECORDS_PER_ROW
 from skypane.flow.patterned import work_of
 from skypane.flow.processing.choice import processing_of
 from skypane.model.durations import format_duration_us
@@ -33,8 +34,17 @@ _ENDINGS_OF_INSTANTS: Mapping[str | None, str] = {
 }
 
 
-def explain(definition: Definition, options: LaunchOptions, executors: str = "") -> str:
-    """The data path of a query, in words; also what becomes of executors when degrees change."""
+_CONDENSES = (
+    f"records are added up by Spark before they are sent, where a batch has {LEAST_RECORDS:,} and more, and "
+    f"{LEAST_RECORDS_PER_ROW} for each key and pane"
+)
+
+
+def explain(definition: Definition, options: LaunchOptions, executors: str = "", *, condenses: bool = False) -> str:
+    """The data path of a query, in words; also what becomes of executors when degrees change.
+
+    ``condenses``: whether Spark can add up records before they are sent to the pane stage.
+    """
     window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
     key = (
         ", ".join(definition.keys) or f"none ({'one answer' if definition.emit.instants else 'one answer per window'})"
@@ -51,6 +61,7 @@ def explain(definition: Definition, options: LaunchOptions, executors: str = "")
         f"pace          {_pace(definition, options)}",
         *_explain_pattern(definition, settings),
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
+        *([f"{'':14}{_CONDENSES}"] if condenses and settings.elastic is None and settings.splitting is None else []),
         f"window stage  {_window_stage(settings)}",
         *_explain_cut(definition, settings),
         *([f"degrees       {settings.elastic.explain()}", f"executors     {executors}"] if settings.elastic else []),

@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, StringType
 from skypane.model.errors import OptionError
 from skypane.queries.base import Expression
 from skypane.spark.schemas import has_arrow_type
+from skypane.spark.session_copies import analysed, in_session, session_copy
 
 _ROWS_CHANGE = {
     "Generate": "a generator such as explode, which would multiply records",
@@ -26,6 +27,8 @@ _ROWS_CHANGE = {
 }
 
 
+_LENIENT: Final = {"spark.sql.ansi.enabled": "false"}
+"""Spark fixes how an expression treats errors when it analyses it, by the settings of the session of the DataFrame."""
 _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -37,13 +40,13 @@ def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> Da
     """
     if not expressions:
         return df
-    lenient = _in_session(df, _lenient_copy(df))
+    lenient = in_session(df, session_copy(df, _LENIENT))
     with _unlogged():
         if not _all_fine(lenient, list(expressions.values())):
             for expression in expressions.values():
                 _check(lenient, expression)
     computed = lenient.withColumns({name: F.expr(expression.sql) for name, expression in expressions.items()})
-    return _in_session(computed, df.sparkSession._jsparkSession)  # noqa: SLF001 - see _lenient_copy
+    return in_session(computed, df.sparkSession._jsparkSession)  # noqa: SLF001
 
 
 @contextmanager
@@ -79,29 +82,6 @@ def _all_fine(df: DataFrame, expressions: Sequence[Expression]) -> bool:
     return True
 
 
-def _lenient_copy(df: DataFrame) -> Any:
-    """A copy of the session, functions and views included, whose expressions are built without ANSI errors.
-
-    Spark fixes how an expression treats errors when it analyses it, by the settings of the session of the DataFrame.
-    Those of the user's session are not ours to change, not even for a moment: other threads use them.
-    """
-    copy = df.sparkSession._jsparkSession.cloneSession()  # noqa: SLF001 - Python has no name for it
-    copy.conf().set("spark.sql.ansi.enabled", "false")
-    return copy
-
-
-def _in_session(df: DataFrame, session: Any) -> DataFrame:
-    """The same analysed records as a DataFrame of another JVM session."""
-    spark = df.sparkSession
-    assert spark._jvm is not None  # noqa: SLF001
-    dataset = spark._jvm.org.apache.spark.sql.classic.Dataset  # noqa: SLF001
-    return DataFrame(dataset.ofRows(session, _analysed(df)), spark)
-
-
-def _analysed(df: DataFrame) -> Any:
-    return df._jdf.queryExecution().analyzed()  # noqa: SLF001 - Spark says it nowhere else
-
-
 def _check(df: DataFrame, expression: Expression) -> None:
     """Raise :class:`OptionError` unless the expression gives one value for each record, the same each time."""
     sql = expression.sql
@@ -119,8 +99,8 @@ def _check(df: DataFrame, expression: Expression) -> None:
 
 def _refuse_other_records(df: DataFrame, chosen: DataFrame, sql: str) -> None:
     """An expression sees one record at a time and leaves it one record."""
-    plan = _analysed(chosen)
-    added = Counter(_operators(plan)) - Counter(_operators(_analysed(df)))
+    plan = analysed(chosen)
+    added = Counter(_operators(plan)) - Counter(_operators(analysed(df)))
     what = "a subquery, which the stream cannot repeat" if not plan.subqueries().isEmpty() else None
     for operator in added:
         if operator != "Project":
@@ -152,7 +132,7 @@ def _refuse_type(kind: DataType, expression: Expression) -> None:
 
 def _refuse_chance(df: DataFrame, chosen: DataFrame, sql: str) -> None:
     """A batch that is repeated after a crash must give the same answers again."""
-    if _analysed(df).deterministic() and not _analysed(chosen).deterministic():
+    if analysed(df).deterministic() and not analysed(chosen).deterministic():
         raise OptionError(
             f"The expression {sql!r} gives other values each time it is computed, so answers could not be repeated "
             "after a crash. Compute it before, where the records come from, and store it with them."

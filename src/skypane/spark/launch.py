@@ -27,6 +27,7 @@ from skypane.spark.executors.choice import executors_of, most_degree
 from skypane.spark.executors.warming import warm_kernels
 from skypane.spark.explain import explain
 from skypane.spark.idleness import Idleness
+from skypane.spark.jobs.condensing import aggregates_of
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
@@ -134,7 +135,7 @@ def _start(
     _open_sinks(spark, outputs, checkpoint, origin)
     executors = executors_of(spark, definition, options.settings.elastic, options.settings.slots)
     checkpoint.when_closed(executors.close)
-    sending = Sending.of(prepared, definition.query.expressions(), definition.keys, _read(definition, options))
+    sending = _sending(prepared, definition, options)
     driver = StepDriver(spark, flow, checkpoint, manifest, outputs, options.settings, sending, executors)
     driver.follow()
     run = QueryRun(
@@ -150,7 +151,15 @@ def _start(
     writer = sending.select(prepared).writeStream.foreachBatch(run.on_batch).trigger(**_trigger(options))
     writer = writer.option("checkpointLocation", str(checkpoint.spark))
     run.begin((writer.queryName(options.name) if options.name else writer).start())
-    return RunningQuery(run, explain(definition, options, executors.describe()))
+    condenses = sending.aggregates is not None
+    return RunningQuery(run, explain(definition, options, executors.describe(), condenses=condenses))
+
+
+def _sending(prepared: DataFrame, definition: Definition, options: LaunchOptions) -> Sending:
+    """What Spark sends to the pane stage."""
+    read = _read(definition, options)
+    sending = Sending.of(prepared, definition.query.expressions(), definition.keys, read)
+    return sending if read is None else replace(sending, aggregates=aggregates_of(prepared, definition, sending))
 
 
 def _read(definition: Definition, options: LaunchOptions) -> set[str] | None:

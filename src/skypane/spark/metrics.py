@@ -48,6 +48,8 @@ class StepMetrics:
     state_rows: int
     state_bytes: int
     partial_rows: int
+    condensed: int
+    """Records that Spark added up before they were sent to the tasks, see docs/decisions/0014-condensing.md."""
     past_rows: int
     """Rows of sealed panes that are kept for late records."""
     t_max_us: int | None
@@ -73,7 +75,8 @@ class StepMetrics:
     pane_utilization: float | None
     """Busy time of the tasks that make partials over what the slots could have given while the pane stage lasted.
 
-    Where records are routed, other tasks read and send them before: these are not counted.
+    Where records are routed, other tasks read and send them before: these are not counted. ``None`` where Spark adds
+    records up before: it does not say what its tasks do.
     """
     window_utilization: float | None
     """The same of the window stage; in the driver it has one slot."""
@@ -223,19 +226,25 @@ def _work(stepped: SparkStepped, times: StepTimes, slots: int) -> dict[str, Any]
     busy_ms, work_ms = sum(load.busy_us for load in panes.tasks) / 1e3, sum(windows.busy_us) / 1e3
     window_slots = 1 if windows.in_driver else slots
     partial_rows = sum(panes.rows_by_group.values())
+    told = {
+        "pane_utilization": _share(busy_ms, slots * times.panes) if panes.tasks else None,
+        "idle_share": _share(slots * times.total - busy_ms - work_ms, slots * times.total),
+        "splitting_factor": splitting_factor(panes.tasks),
+        "imbalance": imbalance(panes.tasks),
+    }
+    if panes.condensed:  # most was done by tasks of Spark's own
+        told = dict.fromkeys(told)
     return {
+        **told,
         "partial_rows": partial_rows,
+        "condensed": panes.condensed,
         "pane_tasks": len(panes.tasks),
         "window_tasks": len(windows.busy_us),
         "window_inline": windows.in_driver,
         "join_tasks": windows.joiners,
         "replication": None if windows.replication is None else round(windows.replication, 4),
-        "pane_utilization": _share(busy_ms, slots * times.panes) if panes.tasks else None,
         "window_utilization": _share(work_ms, window_slots * times.windows) if windows.busy_us else None,
-        "idle_share": _share(slots * times.total - busy_ms - work_ms, slots * times.total),
         "rho": stepped.rho,
-        "splitting_factor": splitting_factor(panes.tasks),
-        "imbalance": imbalance(panes.tasks),
         "selected_per_pane": partial_rows / len(panes.records_by_pane) if panes.records_by_pane else None,
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,15 +15,17 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.flow.definition import Definition
 from skypane.flow.joining import Alone, Joining, Shared
 from skypane.flow.panes.admission import Frontier
+from skypane.flow.panes.condensed import sure_times
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import Kept, PaneReport, WindowReport, added
 from skypane.flow.step import Move
 from skypane.model.panes import range_of_all
 from skypane.patterns.lowered import Lowered
-from skypane.scheduling.batch_plan import BatchPlan
+from skypane.scheduling.batch_plan import BatchPlan, TaskLoad
 from skypane.scheduling.ownership import JoinSharing
 from skypane.scheduling.partitioning import Cutting, WindowShare, window_shares
 from skypane.scheduling.ranges import ALL_GROUPS
+from skypane.spark.jobs.condensing import Condensing
 from skypane.spark.jobs.join_job import run_join_job
 from skypane.spark.jobs.pane_job import PaneJob, run_pane_job, written
 from skypane.spark.jobs.routing import bounded, routed
@@ -33,6 +35,7 @@ from skypane.spark.jobs.window_job import SparkReport, WindowJob, load_state, ru
 from skypane.spark.outputs import Outputs
 from skypane.spark.schemas import arrow_schema
 from skypane.spark.session import is_embedded
+from skypane.spark.session_copies import SessionCopies
 from skypane.spark.settings import Settings
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.failpoints import reach
@@ -63,6 +66,7 @@ class SparkStages:
     watch: Stopwatch
     df: DataFrame | None = None
     """The batch, if there is one."""
+    copies: SessionCopies = field(default_factory=SessionCopies)
 
     def held(self, kept: Kept[StoredPart]) -> pa.Table | None:
         """Read the held records, with columns in the order and with the zone of this session."""
@@ -76,7 +80,8 @@ class SparkStages:
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
     ) -> tuple[PaneReport[Written], pa.Table | None]:
         """Run the pane job over the batch."""
-        quarantine = self.outputs.quarantine
+        assert self.df is not None
+        quarantine, condensing = self.outputs.quarantine, self._condensing(frontier, plan)
         job = PaneJob(
             self.definition,
             frontier,
@@ -84,16 +89,24 @@ class SparkStages:
             str(self.scratch),
             self.outputs.late is not None or self.definition.judges_late,
             None if quarantine is None else quarantine.sink.writer(self.scratch),
+            condensing,
         )
-        report = self._run_panes(job, plan, degree)
+        slots = min(self.settings.slots, degree or self.settings.slots)
+        rows = bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan)
+        if condensing is not None:
+            rows = condensing.select(rows, frontier, slots, self.copies)
+        report = run_pane_job(job, rows)
         suspects = together(map_table(file.path) for file in report.suspects)
         self.watch.lap("panes")
-        return replace(report, took_us=self.watch.us("panes")), suspects
+        report = replace(report, took_us=self.watch.us("panes"))
+        return report if condensing is None else _as_if_read_by(slots, report), suspects
 
-    def _run_panes(self, job: PaneJob, plan: BatchPlan | None, degree: int | None) -> PaneReport[Written]:
-        """Where the records are, or where the plan sends them."""
-        assert self.df is not None
-        return run_pane_job(job, bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan))
+    def _condensing(self, frontier: Frontier, plan: BatchPlan | None) -> Condensing | None:
+        """Who adds up records before they are sent, if that is possible and pays; not if tasks must tell."""
+        if self.sending.aggregates is None or plan is not None or self.settings.elastic is not None:
+            return None
+        pays = frontier.density.pays and sure_times(self.definition, frontier) is not None
+        return Condensing(self.definition, self.sending) if pays else None
 
     def windows(self, move: Move[Written], kept: Kept[StoredPart]) -> SparkReport:
         """Run the window job where it is cheapest, or not at all if it would change nothing."""
@@ -228,6 +241,12 @@ class SparkStages:
         """
         slots = self.settings.slots if self.settings.elastic is None else min(self.settings.slots, degree)
         return max(1, min(slots // tasks, os.cpu_count() or 1)) if self._embedded or in_driver else 1
+
+
+def _as_if_read_by(slots: int, report: PaneReport[Written]) -> PaneReport[Written]:
+    """Tasks of Spark's own, which say nothing, have read the records and added them up; that is most of the work."""
+    load = TaskLoad(report.took_us, report.delivered // slots)
+    return replace(report, tasks=(replace(load, records_by_pane=report.records_by_pane), *[load] * (slots - 1)))
 
 
 def _in_driver(rows: int, shares: Sequence[WindowShare], plan: Lowered) -> bool:

@@ -133,4 +133,9 @@ def map_in_arrow(df: DataFrame, function: Callable[[Batches], Batches], schema: 
 
 def quoted(name: str) -> Column:
     """The column with exactly this name, dots and backticks included."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(sql_name(name))
+
+
+def sql_name(name: str) -> str:
+    """The same in SQL."""
+    return "`" + name.replace("`", "``") + "`"

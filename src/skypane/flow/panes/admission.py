@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.flow.definition import Definition
+from skypane.flow.panes.density import Density
 from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.progress import Progress
@@ -39,6 +40,8 @@ class Frontier:
     """The newest time that can be true, by the clock; ``None`` where it does not tell."""
     witnesses_us: tuple[int, ...] = ()
     """The newest times that are held, up to the clock: they support others like them."""
+    density: Density = field(default_factory=Density)
+    """What was made of the batch before: whether it pays to add up records before they are sent."""
 
     def late_before(self, definition: Definition) -> int | None:
         """Records of panes below this number are too late to correct anything."""
@@ -104,6 +107,17 @@ class Admission:
         if not taught.all():
             numbers, counts = numbers[taught], counts[taught]
             times = times[np.isin(panes, numbers)]
+        return self._overdue_in(numbers, counts, times, front)
+
+    def overdue(self, panes: Int64Array, counts: Int64Array, oldest_us: Int64Array) -> Overdue:
+        """The same of records that come together: so many of a pane, from this time on."""
+        front = self._frontier.progress.front_us
+        if front is None or not len(panes):
+            return Overdue(DelayHistogram(float(counts.sum())))
+        taught = teaches(self._definition, panes, front)
+        return self._overdue_in(panes[taught], counts[taught], oldest_us[taught], front)
+
+    def _overdue_in(self, numbers: Int64Array, counts: Int64Array, times: Int64Array, front: int) -> Overdue:
         late = counts[numbers < self._late_before].sum() if self._late_before is not None else 0
         histogram = DelayHistogram.count(self._definition.window.overdue_us(numbers, front), counts)
         return Overdue(histogram, max(0, front - int(times.min())) if len(times) else 0, int(late))

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import Admission, Frontier, count_panes, count_reasons
+from skypane.flow.panes.condensed import CondensedRows
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.reports import PaneReport, newest_panes
 from skypane.lateness.partitions import PartitionSeen
@@ -73,6 +74,29 @@ class PaneWorker:
             self._pending_bytes += admitted.accepted.nbytes
         if self._pending_rows >= LIFT_ROWS or self._pending_bytes >= LIFT_BYTES:
             self._lift_pending()
+
+    def feed_condensed(self, rows: CondensedRows) -> None:
+        """Take in records that were added up already, since nothing but being accepted can happen to them."""
+        if not len(rows.records):
+            return
+        seen = self._admission.overdue(rows.panes, rows.records, rows.oldest_us)
+        numbers, where = np.unique(rows.panes, return_inverse=True)
+        counts = np.zeros(len(numbers), dtype=np.int64)
+        np.add.at(counts, where, rows.records)
+        records = int(counts.sum())
+        self._note(
+            PaneReport(
+                ledger=Ledger(accepted=records),
+                condensed=records,
+                max_delay_us=seen.max_delay_us,
+                overdue=seen.histogram,
+                records_by_pane=newest_panes(dict(zip(numbers.tolist(), counts.tolist(), strict=True))),
+            )
+        )
+        self._trust.believe(rows.newest_times(self._frontier.guard))
+        partials = rows.in_some_window(self._definition)
+        if partials.num_rows:
+            self._partials.append(partials)
 
     def finish(self) -> PaneReport[pa.Table]:
         """Lift what is left and merge the partials of equal key and pane."""

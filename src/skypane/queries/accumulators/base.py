@@ -60,6 +60,15 @@ class Accumulator(ABC):
     def lift(self, inputs: Inputs, groups: Groups) -> Parts:
         """The parts of each group's values."""
 
+    def condensed(self, kind: pa.DataType) -> Mapping[str, str] | None:
+        """SQL aggregates of ``{x}``, a value of this type, from which its parts follow; ``None`` if not exactly."""
+        del kind
+        return None
+
+    def condensed_parts(self, columns: Mapping[str, pa.ChunkedArray]) -> Parts:
+        """The parts, from what these aggregates are; often the same."""
+        return {name: column.combine_chunks() for name, column in columns.items()}
+
     @abstractmethod
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Merge the parts of each group."""
@@ -76,6 +85,11 @@ class Accumulator(ABC):
 def is_number(kind: pa.DataType) -> bool:
     """Whether values of the type can be added up."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_whole(kind: pa.DataType) -> bool:
+    """Whether values are whole numbers, or dates and times, which are stored as such."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_timestamp(kind))
 
 
 def check_ordered(kind: pa.DataType, call: str) -> None:

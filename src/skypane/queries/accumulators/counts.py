@@ -22,6 +22,10 @@ class Count(Accumulator):
         """Count the values that are there."""
         return {"n": pa.array(groups_of_present(inputs.values, groups).sizes)}
 
+    def condensed(self, kind: pa.DataType) -> Mapping[str, str] | None:
+        """Of plain values, which Spark can tell apart."""
+        return None if pa.types.is_nested(kind) else {"n": "count({x})"}
+
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Add the counts."""
         return {"n": pa.array(add_up(parts["n"], groups))}

@@ -10,7 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
-from skypane.queries.accumulators.base import Accumulator, InputRow, Inputs, Parts, check_ordered, present_values
+from skypane.queries.accumulators.base import (
+    Accumulator,
+    InputRow,
+    Inputs,
+    Parts,
+    check_ordered,
+    is_whole,
+    present_values,
+)
 from skypane.queries.accumulators.columns import extreme, present
 
 
@@ -32,6 +40,10 @@ class Extreme(Accumulator):
         if pa.types.is_floating(values.type):
             return {"x": self._of_floats(values, groups)}
         return {"x": extreme(values, groups, self.function)}
+
+    def condensed(self, kind: pa.DataType) -> Mapping[str, str] | None:
+        """Of whole numbers, dates and times: about floats' zeros and NaN Spark thinks otherwise."""
+        return {"x": f"{self.function}({{x}})"} if is_whole(kind) else None
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """The extreme of the extremes."""

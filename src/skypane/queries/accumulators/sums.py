@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +19,9 @@ from skypane.queries.accumulators.counts import Count
 
 _WIDE = pa.decimal128(38, 0)
 """Running sums of integers: they cannot wrap around."""
+_HALF = pa.scalar(Decimal(2**32), pa.decimal128(10, 0))
+_NARROW = (pa.int8(), pa.int16(), pa.int32())
+"""Sums of so few records as a batch has are no more than a bigint can hold."""
 
 
 class Sum(Accumulator):
@@ -39,6 +43,19 @@ class Sum(Accumulator):
         high, low = kernels.segment_sum(numbers, filled.offsets)
         empty = filled.sizes == 0
         return {"hi": pa.array(high, mask=empty), "lo": pa.array(low, mask=empty)}
+
+    def condensed(self, kind: pa.DataType) -> Mapping[str, str] | None:
+        """Of whole numbers, wide ones in two halves, so that nothing wraps around; floats are not added exactly."""
+        if kind in _NARROW:
+            return {"s": "sum(CAST({x} AS BIGINT))"}
+        return {"high": "sum(shiftright({x}, 32))", "low": "sum({x} & 4294967295L)"} if kind == pa.int64() else None
+
+    def condensed_parts(self, columns: Mapping[str, pa.ChunkedArray]) -> Parts:
+        """The halves put together."""
+        halves = {name: column.combine_chunks().cast(pa.decimal128(19, 0)) for name, column in columns.items()}
+        if "s" in halves:
+            return {"s": halves["s"].cast(_WIDE)}
+        return {"s": pc.add(pc.multiply(halves["high"], _HALF), halves["low"]).cast(_WIDE)}
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Sum the sums."""
@@ -77,6 +94,18 @@ class Mean(Accumulator):
         values = inputs.values
         numbers = values if pa.types.is_decimal(values.type) else values.cast(pa.float64(), safe=False)
         return {**_SUM.lift(Inputs(numbers), groups), **_COUNT.lift(inputs, groups)}
+
+    def condensed(self, kind: pa.DataType) -> Mapping[str, str] | None:
+        """Of whole numbers that are doubles, too."""
+        return {"s": "sum(CAST({x} AS BIGINT))", "n": "count({x})"} if kind in _NARROW else None
+
+    def condensed_parts(self, columns: Mapping[str, pa.ChunkedArray]) -> Parts:
+        """The sum as two doubles."""
+        whole = np.asarray(pc.fill_null(columns["s"], 0).to_numpy())
+        high, empty = whole.astype(np.float64), columns["s"].is_null().to_numpy()
+        low = (whole - high.astype(np.int64)).astype(np.float64)
+        sums = {"hi": pa.array(high, mask=empty), "lo": pa.array(low, mask=empty)}
+        return {**sums, "n": columns["n"].combine_chunks()}
 
     def combine(self, parts: Mapping[str, pa.ChunkedArray], groups: Groups) -> Parts:
         """Add sums and counts."""

@@ -15,7 +15,9 @@ from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.worker import PaneWorker
 from skypane.flow.reports import PaneReport
 from skypane.model.codec import from_text, to_text
+from skypane.model.columns import PANE
 from skypane.scheduling.batch_plan import TaskLoad
+from skypane.spark.jobs.condensing import Condensing
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.schemas import map_in_arrow
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
@@ -35,6 +37,8 @@ class PaneJob:
     keep_late: bool
     """Whether late records go on to the window stage, to be judged."""
     quarantine: RowWriter | None
+    condensing: Condensing | None = None
+    """Who has added up records before they came here, if anybody."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> PaneReport[Written]:
         """One task: feed all its records to a worker and leave the rows in files."""
@@ -47,7 +51,7 @@ class PaneJob:
             keep_quarantined=self.quarantine is not None,
         )
         for batch in batches:
-            worker.feed(self.sending.completed(pa.Table.from_batches([batch])))
+            self._feed(worker, pa.Table.from_batches([batch]))
         report = worker.finish()
         scratch = ArrowWriter(self.scratch)
         files = {name: written(scratch, getattr(report, name)) for name in ("partials", "suspects", "late")}
@@ -56,6 +60,14 @@ class PaneJob:
         busy_us = (time.perf_counter_ns() - started) // 1_000
         load = TaskLoad(busy_us, report.delivered, report.records_by_pane)
         return PaneReport(**{**vars(report), **files, "tasks": (load,)})
+
+    def _feed(self, worker: PaneWorker, rows: pa.Table) -> None:
+        if self.condensing is None:
+            worker.feed(self.sending.completed(rows))
+            return
+        worker.feed_condensed(self.condensing.condensed(rows))
+        if rows.column(PANE).null_count:
+            worker.feed(self.condensing.records(rows))
 
 
 def run_pane_job(job: PaneJob, df: DataFrame) -> PaneReport[Written]:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from skypane.model.columns import GROUP, PREFIX
 from skypane.queries.base import Expression
-from skypane.spark.schemas import arrow_schema, quoted
+from skypane.spark.schemas import arrow_schema, quoted, sql_name
 from skypane.tables.key_groups import can_group, key_groups
 
 
@@ -28,6 +28,8 @@ class Sending:
     """The keys whose hash says the key group; none if Spark has to say it."""
     unread: Sequence[str] = ()
     """Columns that nobody reads."""
+    aggregates: Mapping[str, str] | None = None
+    """SQL that says all of the records of one key and pane, by column; ``None`` if they are sent one by one."""
 
     @classmethod
     def of(
@@ -64,12 +66,26 @@ class Sending:
         for name, source in self.copies.items():
             sent = sent.append_column(name, sent.column(source))
         for name, number in self.constants.items():
-            sent = sent.append_column(name, pa.array(np.full(sent.num_rows, number, dtype=np.int32)))
+            sent = sent.append_column(name, _repeated(number, sent.num_rows))
         return sent.append_column(GROUP, key_groups(sent, self.hashed)) if self.hashed else sent
+
+    def groups(self, sent: pa.Table) -> pa.Array | pa.ChunkedArray:
+        """The key group of each row, whatever else was sent with its keys."""
+        if self.hashed:
+            return key_groups(sent, self.hashed)
+        return _repeated(0, sent.num_rows) if GROUP in self.constants else sent.column(GROUP)
+
+    def sql(self, name: str) -> str:
+        """What a column is made of, also if it is not sent."""
+        return str(self.constants[name]) if name in self.constants else sql_name(self.copies.get(name, name))
 
     def schema(self, sent: pa.Schema) -> pa.Schema:
         """The schema of what tasks see."""
         return self.completed(sent.empty_table()).schema
+
+
+def _repeated(number: int, rows: int) -> pa.Array:
+    return pa.array(np.full(rows, number, dtype=np.int32))
 
 
 def _is_name(sql: str, columns: Sequence[str]) -> bool:

@@ -1,0 +1,111 @@
+"""Condensing: records of which it is known that they are accepted are added up by Spark, before any is sent to Python.
+
+Moving a record to a Python process costs several times what Spark takes to count it. Records about which something is
+to be decided - late ones, those without a time, those that may be too far ahead - are sent as they are, in the same
+pass: their columns are part of what is grouped by, and null for all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from skypane.flow.definition import Definition
+from skypane.flow.panes.admission import Frontier
+from skypane.flow.panes.condensed import CondensedRows, SureTimes, sure_times
+from skypane.flow.processing.choice import processing_of
+from skypane.flow.processing.out_of_order import OutOfOrder
+from skypane.model.columns import GROUP, PANE, PREFIX
+from skypane.spark.jobs.routing import us_sql
+from skypane.spark.jobs.sending import Sending
+from skypane.spark.schemas import arrow_schema, sql_name
+from skypane.spark.session_copies import SessionCopies
+from skypane.tables.take import take_rows
+
+_RECORDS, _OLDEST, _NEWEST = (f"{PREFIX}{name}" for name in ("records", "oldest", "newest"))
+_ROWS_PER_TASK: Final = 100_000
+
+
+def aggregates_of(prepared: DataFrame, definition: Definition, sending: Sending) -> Mapping[str, str] | None:
+    """For records with all internal columns; ``None`` if the query, or somebody else, wants to see them one by one."""
+    if processing_of(definition).name != OutOfOrder.name or definition.partition is not None:
+        return None
+    asked = definition.query.condensed(arrow_schema(prepared))
+    return None if asked is None else {name: sql.format(x=sending.sql(of)) for name, (sql, of) in asked.items()}
+
+
+@dataclass(frozen=True)
+class Condensing:
+    """Travels to the workers."""
+
+    definition: Definition
+    sending: Sending
+
+    @property
+    def _aggregates(self) -> Mapping[str, str]:
+        return self.sending.aggregates or {}
+
+    def select(self, df: DataFrame, frontier: Frontier, most_tasks: int, copies: SessionCopies) -> DataFrame:
+        """A row for each key and pane, and one for each other record, or several that say the same."""
+        sure = sure_times(self.definition, frontier)
+        assert sure is not None
+        tasks = min(most_tasks, 1 + frontier.density.partials // _ROWS_PER_TASK)
+        # Spark would look at how much there is, and then start another job for the rest.
+        settings = {"spark.sql.shuffle.partitions": str(tasks), "spark.sql.adaptive.enabled": "false"}
+        us, pane_us = us_sql(df, self.definition), self.definition.window.pane_us
+        is_sure = _between(us, sure)
+        # Spark's division of whole numbers rounds towards zero; panes before 1970 end at smaller numbers.
+        pane = f"CASE WHEN {is_sure} THEN div({us}, {pane_us}L) - IF({us} % {pane_us}L < 0, 1L, 0L) END"
+        same = {name: sql_name(name) for name in df.columns}
+        others = {name: f"CASE WHEN {is_sure} THEN NULL ELSE {sql} END" for name, sql in same.items()}
+        grouped = {**others, **{name: same[name] for name in self._keys(df)}, PANE: pane}
+        aggregates = {_RECORDS: "count(1)", _OLDEST: f"min({us})", _NEWEST: f"max({us})", **self._aggregates}
+        together = copies.with_settings(df, settings).groupBy(*map(_named, grouped.values(), grouped))
+        return together.agg(*map(_named, aggregates.values(), aggregates))
+
+    def _keys(self, df: DataFrame) -> list[str]:
+        """What all rows keep."""
+        return [name for name in df.columns if name in self.definition.keys or name == GROUP]
+
+    def records(self, rows: pa.Table) -> pa.Table:
+        """The records that are there as they are, with all columns that tasks see."""
+        added = {PANE, _RECORDS, _OLDEST, _NEWEST, *self._aggregates}
+        alone = rows.filter(pc.is_null(rows.column(PANE)))
+        times = np.repeat(np.arange(alone.num_rows), alone.column(_RECORDS).to_numpy())
+        sent = alone.select([name for name in alone.column_names if name not in added])
+        return self.sending.completed(take_rows(sent, times))
+
+    def condensed(self, rows: pa.Table) -> CondensedRows:
+        """The others."""
+        if rows.column(PANE).null_count:
+            rows = rows.filter(pc.is_valid(rows.column(PANE)))
+        parts = self.definition.query.lift_condensed(rows.select(list(self._aggregates)))
+        frame = {
+            GROUP: self.sending.groups(rows),
+            **{name: rows.column(name) for name in (PANE, *self.definition.keys)},
+        }
+        columns = {**frame, **dict(zip(parts.column_names, parts.columns, strict=True))}
+        seen = (rows.column(name).to_numpy() for name in (_RECORDS, _OLDEST, _NEWEST))
+        return CondensedRows(pa.table(columns), *seen)
+
+
+def _between(us: str, sure: SureTimes) -> str:
+    """Whether a time is sure; as a look-up in a list, since a number would be part of the code that Spark compiles.
+
+    It would compile anew in each step, which takes longer than the whole step. A look-up that is the same for all
+    records it would replace by what is found, so it depends on the record: on whether its time is before 1970.
+    """
+    place = f"CAST(shiftrightunsigned({us}, 63) AS INT)"
+    oldest, newest = (f"get(array({bound}L, {bound}L), {place})" for bound in sure)
+    return f"({us} BETWEEN {oldest} AND {newest})"
+
+
+def _named(sql: str, name: str) -> Column:
+    return F.expr(f"{sql} AS {sql_name(name)}")

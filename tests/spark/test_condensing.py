@@ -1,0 +1,220 @@
+"""Records that Spark adds up before they are sent: nobody can tell from what comes of them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+import skypane as sp
+from skypane.api.stream import ContinuousQuery
+from skypane.flow.definition import Definition
+from skypane.flow.panes import density
+from skypane.flow.panes.admission import Frontier
+from skypane.flow.panes.condensed import sure_times
+from skypane.flow.panes.worker import PaneWorker
+from skypane.flow.reports import PaneReport
+from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.progress import Progress
+from skypane.model.windows import WindowSpec
+from skypane.queries.aggregates import Aggregates
+from skypane.spark.jobs.condensing import Condensing, aggregates_of
+from skypane.spark.jobs.sending import Sending
+from skypane.spark.prepare import normalised_keys, with_computed_columns
+from skypane.spark.session_copies import SessionCopies
+from tests.spark_support.streams import WAIT_S, CollectSink, random_batches, read_batches, write_batches
+from tests.support.records import SCHEMA
+
+pytestmark = pytest.mark.spark
+
+SECOND_US = 1_000_000
+GUARD = FutureGuard(60 * SECOND_US)
+ASKED = {
+    "n": "count",
+    "named": "count(city)",
+    "floats": "count(a)",
+    "most": "max(b)",
+    "least": "min(zone)",
+    "newest": "max(ts)",
+    "days": "min(CAST(ts AS DATE))",
+    "total": "sum(b)",
+    "zones": "sum(zone)",
+    "mean": "mean(zone)",
+    "tiny": "avg(CAST(zone AS TINYINT))",
+    "half": "sum(CAST(n % 7 AS SMALLINT) - 3)",
+}
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few records there are."""
+    monkeypatch.setattr(density, "LEAST_RECORDS", 0)
+    monkeypatch.setattr(density, "LEAST_RECORDS_PER_ROW", 0)
+
+
+def dirty(rng: random.Random, rows: int) -> pa.Table:
+    """Records of any time: none, before 1970, late, far ahead, out of range."""
+    times = [None, -(2**62), 2**62, -5 * SECOND_US, -1, 0, 70 * SECOND_US, 200 * SECOND_US]
+    records = [
+        {
+            "n": n,
+            "ts": rng.choice(times) if rng.random() < 0.2 else rng.randint(-20 * SECOND_US, 30 * SECOND_US),
+            "city": rng.choice(["ulm", "bonn", "", None]),
+            "zone": rng.choice([1, 2, -(2**31), 2**31 - 1, None]),
+            "a": rng.choice([0.0, float("nan"), 1.5, None]),
+            "b": rng.choice([0, 1, -1, 2**53 + 1, 2**63 - 1, -(2**63), None]),
+        }
+        for n in range(rows)
+    ]
+    return pa.Table.from_pylist(records, SCHEMA)
+
+
+def dataframe(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    return spark.createDataFrame(rows, schema=from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+
+
+KEYS = [(), ("city",), ("zone", "city"), ("a",), ("ts",)]
+
+
+@pytest.mark.parametrize("keys", KEYS, ids="-".join)
+@pytest.mark.parametrize("zoned", [True, False])
+def test_a_task_reports_the_same(spark: SparkSession, keys: tuple[str, ...], zoned: bool) -> None:
+    rng = random.Random(f"{keys}{zoned}")
+    rows = dirty(rng, 400)
+    if not zoned:
+        local = rows.column("ts").cast(pa.timestamp("us"))
+        rows = rows.set_column(1, "ts", local)
+    window = rng.choice([WindowSpec(3 * SECOND_US, SECOND_US), WindowSpec(SECOND_US, 2 * SECOND_US)])
+    definition = Definition(Aggregates.of(ASKED, "ts"), window, "ts", keys)
+    df = normalised_keys(dataframe(spark, rows), keys)
+    prepared = with_computed_columns(df, definition.query, keys)
+    expressions = definition.query.expressions()
+    sending = Sending.of(prepared, expressions, keys, {"ts", *(definition.query.reads() or ())})
+    sending = replace(sending, aggregates=aggregates_of(prepared, definition, sending))
+    assert sending.aggregates is not None
+    sent = sending.select(prepared)
+    for punctuation_us, limit_us in ((None, None), (-8 * SECOND_US, 25 * SECOND_US), (4 * SECOND_US, None)):
+        progress = Progress(t_max_us=10 * SECOND_US, front_us=10 * SECOND_US, punctuation_us=punctuation_us)
+        frontier = Frontier(progress, GUARD, limit_us)
+        plain = PaneWorker(definition, frontier)
+        plain.feed(sending.completed(sent.toArrow()))
+        condensing = Condensing(definition, sending)
+        rows_of_both = condensing.select(sent, frontier, 2, SessionCopies()).toArrow()
+        worker = PaneWorker(definition, frontier)
+        worker.feed_condensed(condensing.condensed(rows_of_both))
+        worker.feed(condensing.records(rows_of_both))
+        one, other = plain.finish(), worker.finish()
+        assert 0 < other.condensed < rows.num_rows
+        assert one.condensed == 0
+        assert contents(one) == contents(other)
+
+
+def contents(report: PaneReport[pa.Table]) -> dict[str, Any]:
+    """All but how it came about; rows in any order."""
+    rows = {
+        name: Counter(tuple(map(str, row.values())) for table in getattr(report, name) for row in by_name(table))
+        for name in ("partials", "suspects", "late")
+    }
+    quarantined = sum(table.num_rows for table in report.quarantined)  # of columns that nobody reads nothing is left
+    # Of the newest times only how far apart they are is guessed.
+    newest = (report.newest_us[0], len(report.newest_us))
+    ways = {"condensed": 0, "tasks": (), "quarantined": quarantined, "newest_us": newest}
+    return {**vars(report), **rows, **ways}
+
+
+def by_name(table: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.select(sorted(table.column_names)).cast(_numbers(table)).to_pylist()
+    return rows
+
+
+def _numbers(table: pa.Table) -> pa.Schema:
+    """Times as numbers, since Python's end with the year 9999; the same types otherwise."""
+    fields = [table.schema.field(name) for name in sorted(table.column_names)]
+    return pa.schema([pa.field(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in fields])
+
+
+def asked(df: DataFrame, seed: int) -> ContinuousQuery:
+    windows = sp.stream(df, time="ts", key=KEYS[seed]).window("1 second", slide="500 milliseconds")
+    allowed = "1 second" if seed == 2 else "0 seconds"
+    return windows.aggregate(**ASKED).lateness(sp.FixedDelay("100 milliseconds"), allowed=allowed)
+
+
+def answers(query: ContinuousQuery, **options: Any) -> tuple[list[str], sp.RunningQuery]:
+    sink = CollectSink()
+    running = query.start(available_now=True, flush=True, sink=sink, **options)
+    assert running.await_termination(WAIT_S)
+    return sorted(map(str, sink.rows())), running
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_and_fates_are_the_same(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest, seed: int
+) -> None:
+    write_batches(tmp_path / "in", random_batches(seed, batches=6, rows=60))
+    plain, running = answers(asked(read_batches(spark, tmp_path / "in"), seed))
+    request.getfixturevalue("always")
+    found, other = answers(asked(read_batches(spark, tmp_path / "in"), seed))
+    assert plain == found
+    assert plain
+    before, after = running.metrics(), other.metrics()
+    assert before.ledger == after.ledger
+    assert after.ledger.late
+    assert after.ledger.quarantined
+    told = ("records", "late", "held", "quarantined", "t_max_us", "front_us", "punctuation_us", "slack_us", "windows")
+    assert [[getattr(step, name) for name in told] for step in before.recent] == [
+        [getattr(step, name) for name in told] for step in after.recent
+    ]
+    assert [step.condensed for step in before.recent] == [0] * len(before.recent)
+    condensed = [step.condensed for step in after.recent if step.records]
+    assert condensed[0] == 0  # nothing is known of the stream yet
+    assert all(condensed[1:])
+    assert "added up by Spark" in other.explain()
+
+
+@pytest.mark.usefixtures("always")
+def test_not_where_records_are_wanted_one_by_one(spark: SparkSession, tmp_path: Path) -> None:
+    write_batches(tmp_path / "in", random_batches(7, batches=3))
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city").window("2 seconds")
+    by_zone = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city", partition="zone")
+    counted = stream.aggregate(n="count")
+    for query, options in (
+        (counted, {"late": CollectSink()}),
+        (counted, {"quarantine": CollectSink()}),
+        (by_zone.window("2 seconds").aggregate(n="count"), {}),
+        (counted.parallel(splitting="tuple_rr"), {}),
+        (counted.parallel(elastic=True), {}),
+        (stream.aggregate(n="count", mean="mean(a)"), {}),
+        (stream.aggregate(most="max(a)"), {}),
+        (stream.skyline(minimize=["a"]), {}),
+    ):
+        _, running = answers(query, **options)
+        assert [step.condensed for step in running.metrics().recent if step.condensed] == []
+
+
+def test_it_pays_for_many_records_of_few_keys(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(density, "LEAST_RECORDS", 30)
+    write_batches(tmp_path / "in", random_batches(8, batches=4, rows=200, start_us=0))
+    narrow = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="n").window("1 second")
+    wide = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 minute")
+    _, one_by_one = answers(narrow.aggregate(count="count"))
+    _, together = answers(wide.aggregate(count="count"))
+    assert sum(step.condensed for step in one_by_one.metrics().recent) == 0
+    assert sum(step.condensed for step in together.metrics().recent) > 0
+
+
+def test_what_is_sure() -> None:
+    definition = Definition(Aggregates.of({"n": "count"}), WindowSpec(2 * SECOND_US, SECOND_US), "ts")
+    unbounded = FutureGuard(None)
+    assert sure_times(definition, Frontier(Progress(), GUARD)) is None
+    assert sure_times(definition, Frontier(Progress(t_max_us=5), GUARD)) == (-(2**61), 5 + 60 * SECOND_US)
+    assert sure_times(definition, Frontier(Progress(t_max_us=5), GUARD, limit_us=7)) == (-(2**61), 7)
+    assert sure_times(definition, Frontier(Progress(t_max_us=5), unbounded)) == (-(2**61), 2**61)
+    closed = Progress(t_max_us=9 * SECOND_US, front_us=9 * SECOND_US, punctuation_us=7 * SECOND_US + 1)
+    assert sure_times(definition, Frontier(closed, unbounded)) == (7 * SECOND_US, 2**61)
