@@ -23,7 +23,6 @@ from skypane.flow.panes.condensed import CondensedRows, SureTimes, sure_times
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.processing.out_of_order import OutOfOrder
 from skypane.model.columns import GROUP, PANE, PREFIX
-from skypane.spark.jobs.routing import us_sql
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.schemas import arrow_schema, sql_name
 from skypane.spark.session_copies import SessionCopies
@@ -37,7 +36,10 @@ def aggregates_of(prepared: DataFrame, definition: Definition, sending: Sending)
     """For records with all internal columns; ``None`` if the query, or somebody else, wants to see them one by one."""
     if processing_of(definition).name != OutOfOrder.name or definition.partition is not None:
         return None
-    asked = definition.query.condensed(arrow_schema(prepared))
+    schema = arrow_schema(prepared)
+    if schema.field(definition.time).type.tz is None:  # in SQL it is no number of microseconds, but for a time zone
+        return None
+    asked = definition.query.condensed(schema)
     return None if asked is None else {name: sql.format(x=sending.sql(of)) for name, (sql, of) in asked.items()}
 
 
@@ -59,7 +61,7 @@ class Condensing:
         tasks = min(most_tasks, 1 + frontier.density.partials // _ROWS_PER_TASK)
         # Spark would look at how much there is, and then start another job for the rest.
         settings = {"spark.sql.shuffle.partitions": str(tasks), "spark.sql.adaptive.enabled": "false"}
-        us, pane_us = us_sql(df, self.definition), self.definition.window.pane_us
+        us, pane_us = f"unix_micros({sql_name(self.definition.time)})", self.definition.window.pane_us
         is_sure = _between(us, sure)
         # Spark's division of whole numbers rounds towards zero; panes before 1970 end at smaller numbers.
         pane = f"CASE WHEN {is_sure} THEN div({us}, {pane_us}L) - IF({us} % {pane_us}L < 0, 1L, 0L) END"

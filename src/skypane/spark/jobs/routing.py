@@ -10,7 +10,7 @@ from pyspark.sql.types import NumericType, TimestampNTZType
 
 from skypane.flow.definition import Definition
 from skypane.scheduling.batch_plan import BatchPlan
-from skypane.spark.schemas import quoted, sql_name
+from skypane.spark.schemas import quoted
 
 
 def bounded(df: DataFrame, most: int | None) -> DataFrame:
@@ -48,21 +48,15 @@ def worker_of(df: DataFrame, definition: Definition, plan: BatchPlan) -> Column:
 
 def pane_of(df: DataFrame, definition: Definition) -> Column:
     """The pane of each record, as the pane worker will find it; null without a time."""
-    us, pane_us = F.expr(us_sql(df, definition)), F.lit(definition.window.pane_us)
-    # Spark's division of whole numbers rounds towards zero; panes before 1970 end at smaller numbers.
-    return F.call_function("div", us, pane_us) - F.when(us % pane_us < 0, 1).otherwise(0)
-
-
-def us_sql(df: DataFrame, definition: Definition) -> str:
-    """SQL for the time of each record in microseconds; null without a time."""
-    time = sql_name(definition.time)
+    time = quoted(definition.time)
     if isinstance(df.schema[definition.time].dataType, TimestampNTZType):
         # Read as UTC, in which panes are cut, whatever the zone of the session. Spark fails on times that another zone
         # cannot express; nobody plans for those.
-        known = f"{time} BETWEEN timestamp_ntz'0001-01-02' AND timestamp_ntz'9999-12-30'"
-        utc = f"from_utc_timestamp(CAST({time} AS TIMESTAMP), current_timezone())"
-        time = f"CASE WHEN {known} THEN {utc} END"
-    return f"unix_micros({time})"
+        known = time.between(F.expr("timestamp_ntz'0001-01-02'"), F.expr("timestamp_ntz'9999-12-30'"))
+        time = F.when(known, F.from_utc_timestamp(time.cast("timestamp"), F.current_timezone()))
+    us, pane_us = F.unix_micros(time), F.lit(definition.window.pane_us)
+    # Spark's division of whole numbers rounds towards zero; panes before 1970 end at smaller numbers.
+    return F.call_function("div", us, pane_us) - F.when(us % pane_us < 0, 1).otherwise(0)
 
 
 def _hash(df: DataFrame, definition: Definition) -> Column:
