@@ -40,12 +40,12 @@ from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.spark.executors.choice import explain_executors, slots_of
 from skypane.spark.explain import explain, explain_plan
-from skypane.spark.launch import check_start, launch
+from skypane.spark.launch import check_start, launch, most_tasks
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.schemas import checked_schema
 from skypane.spark.session import is_embedded
-from skypane.spark.sinks.custom import DiscardSink
+from skypane.spark.sinks.custom import UnsaidSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -314,7 +314,7 @@ class ContinuousQuery:
 
     def explain(self, **options: Any) -> str:
         """What :meth:`start` would do with these options, in words; nothing is started."""
-        return self.check(RunOptions(**{"sink": DiscardSink(), **options}))
+        return self.check(RunOptions(**{"sink": UnsaidSink(), **options}))
 
     def check(self, run: RunOptions) -> str:
         """What :meth:`start` would do, or what it would raise about records and checkpoint; nothing starts."""
@@ -323,7 +323,8 @@ class ContinuousQuery:
         checked = check_start(self.source.df, definition, options)
         planner = options.settings.planner(checked, embedded=is_embedded(spark))
         plan = [] if planner is None else planner.explain(None)
-        return "\n".join([explain(checked, options, explain_executors(spark)), *explain_plan(plan)])
+        most = most_tasks(spark, options)
+        return "\n".join([explain(checked, options, explain_executors(spark), most), *explain_plan(plan)])
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""

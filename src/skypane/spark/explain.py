@@ -33,8 +33,8 @@ _ENDINGS_OF_INSTANTS: Mapping[str | None, str] = {
 }
 
 
-def explain(definition: Definition, options: LaunchOptions, executors: str = "") -> str:
-    """The data path of a query, in words; also what becomes of executors when degrees change."""
+def explain(definition: Definition, options: LaunchOptions, executors: str = "", most: int = 0) -> str:
+    """The data path of a query, in words; where degrees follow the load, what becomes of executors, the most tasks."""
     window, policy, guard = definition.window, options.punctuator.policy, options.punctuator.guard
     key = (
         ", ".join(definition.keys) or f"none ({'one answer' if definition.emit.instants else 'one answer per window'})"
@@ -53,12 +53,16 @@ def explain(definition: Definition, options: LaunchOptions, executors: str = "")
         f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
         f"window stage  {_window_stage(settings)}",
         *_explain_cut(definition, settings),
-        *([f"degrees       {settings.elastic.explain()}", f"executors     {executors}"] if settings.elastic else []),
+        *(
+            [f"degrees       {settings.elastic.explain(most)}", f"executors     {executors}"]
+            if settings.elastic
+            else []
+        ),
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
         f"quarantine    {options.quarantine.describe() if options.quarantine else 'counted'}",
         *([f"failed        {_failed(options)}"] if definition.query.runs_functions else []),
-        f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
+        f"checkpoint    {options.checkpoint or 'none given: without one a query cannot be restarted'}",
     ]
     return "\n".join(lines)
 
