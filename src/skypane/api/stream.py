@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from skypane.api.by_name import as_policy
 from skypane.api.checked import checked, named
 from skypane.api.launch_options import launch_options
-from skypane.api.options import says_what_moved
+from skypane.api.named_options import names_options, refuse_unknown
 from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
 from skypane.api.waiting import Waiting
@@ -186,6 +186,7 @@ class ContinuousQuery:
     waiting: Waiting = field(default_factory=Waiting)
     parallelism: Parallelism = field(default_factory=Parallelism)
 
+    @names_options
     def lateness(
         self,
         policy: Lateness | str | EllipsisType = ...,
@@ -227,6 +228,7 @@ class ContinuousQuery:
         )
         return replace(self, waiting=replace(self.waiting, **given))
 
+    @names_options
     def parallel(
         self,
         *,
@@ -266,7 +268,7 @@ class ContinuousQuery:
         given = named(**options)
         return replace(self, parallelism=replace(self.parallelism, **given))
 
-    @says_what_moved
+    @names_options
     def start(
         self,
         *,
@@ -314,6 +316,7 @@ class ContinuousQuery:
 
     def explain(self, **options: Any) -> str:
         """What :meth:`start` would do with these options, in words; nothing is started."""
+        refuse_unknown("start", options, RunOptions.__dataclass_fields__)
         return self.check(RunOptions(**{"sink": UnsaidSink(), **options}))
 
     def check(self, run: RunOptions) -> str:
