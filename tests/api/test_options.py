@@ -86,9 +86,45 @@ def test_an_option_that_has_moved_says_where(old: str) -> None:
         PLAIN.start(sink=sp.DiscardSink(), **{old: 1})  # type: ignore[arg-type]
 
 
-def test_an_unknown_keyword_is_pythons_own_error() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'bogus'"):
-        PLAIN.start(sink=sp.DiscardSink(), bogus=1)  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    ("step", "given", "says"),
+    [
+        (
+            "parallel",
+            {"elastic": True, "max_degree": 4, "period": "1 s"},
+            r"max_degree, period are settings.* \.parallel\(elastic=sp\.Elastic\(max_degree=4, period='1 s'\)\)",
+        ),
+        ("parallel", {"dwell": 3}, r"dwell is a setting of elastic degrees: write .*sp\.Elastic\(dwell=3\)"),
+        (
+            "parallel",
+            {"pane_degre": 3},
+            r"parallel\(pane_degre=\.\.\.\) is unknown\. Did you mean 'pane_degree'\? The op",
+        ),
+        ("parallel", {"bogus": 3}, r"parallel\(bogus=\.\.\.\) is unknown\. The options are: pattern, max_latency, spl"),
+        (
+            "parallel",
+            {"checkpoint": "c"},
+            r"checkpoint is no option of \.parallel\(.*write \.start\(checkpoint=\.\.\.\)",
+        ),
+        (
+            "lateness",
+            {"max_slack": "1 s"},
+            r"max_slack is a setting of a lateness policy: write .*sp\.KSlack\(max_slack=",
+        ),
+        ("lateness", {"alowed": "1 s"}, r"lateness\(alowed=\.\.\.\) is unknown\. Did you mean 'allowed'\?"),
+        ("start", {"bogus": 1}, r"start\(bogus=\.\.\.\) is unknown\. The options are: sink, checkpoint, late, quar"),
+        (
+            "start",
+            {"max_degree": 1},
+            r"no option of \.start\(.*write \.parallel\(elastic=sp\.Elastic\(max_degree=\.\.\.\)\)",
+        ),
+        ("explain", {"checkpiont": "c"}, r"start\(checkpiont=\.\.\.\) is unknown\. Did you mean 'checkpoint'\?"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_what_was_meant(step: str, given: dict[str, Any], says: str) -> None:
+    options = {"sink": sp.DiscardSink(), **given} if step == "start" else given
+    with pytest.raises(OptionError, match=says):
+        getattr(PLAIN, step)(**options)
 
 
 def test_steps_come_in_any_order_and_replace_only_what_they_name() -> None:

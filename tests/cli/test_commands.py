@@ -81,6 +81,14 @@ def test_lateness_compares_policies_on_a_file(tmp_path: Path) -> None:
         (["simulate", "--window-degree", "0"], ["--window-degree", "1 to 1000"]),
         (["simulate", "--duration", "1 s"], ["--duration", "3 to 36000"]),
         (["explore", "--simulate", "1"], ["--simulate", "2 to 256"]),
+        (
+            ["explore", *COUNT, "--elastic", "--max-degree", "2", "--tree", "PF(2,2)"],
+            ["Without elastic here: every tree has fixed degrees", "PF(2,2)"],
+        ),
+        (
+            ["explore", *COUNT, "--degree", "3", "--partitioning", "pane"],
+            ["explore tries every way to share the work: leave out degree=3, partitioning='pane'."],
+        ),
         (["explore", *COUNT, "--tree", "KF(2)", "--tree", "PF(2,2)"], ["PF(2,2)", "WinMapReduce"]),
         (["simulate", "--points", "round"], ["--points", "anticorrelated"]),
         (["simulate", "--machine", "missing.json"], ["--machine", "missing.json", "--calibrate"]),

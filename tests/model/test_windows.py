@@ -59,3 +59,10 @@ def test_windows_read_as_people_write_them(size: str, slide: str | None, text: s
 def test_bad_sizes_name_the_option(size: str) -> None:
     with pytest.raises(OptionError, match="window size"):
         WindowSpec.parse(size)
+
+
+@pytest.mark.parametrize(
+    ("slide_us", "words"), [(2_000_000, "one pane of 2 s each"), (500_000, "4 panes of 500 ms each")]
+)
+def test_one_pane_is_not_several(slide_us: int, words: str) -> None:
+    assert WindowSpec(2_000_000, slide_us).explain() == words

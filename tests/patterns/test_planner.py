@@ -192,12 +192,66 @@ def test_every_plan_can_be_had_and_told(
     ids=["one task", "driver", "keys", "windows"],
 )
 def test_the_tree_that_runs_is_told_with_the_reason(learned: Learned, tree: str, says: str) -> None:
-    first, does, runners_up = PLANNER.explain(learned)
+    first, does, runners_up, *_ = PLANNER.explain(learned)
     assert first.startswith(f"{tree}, ")
     assert says in first
     assert does.startswith(f"{tree}: ")
     assert runners_up.startswith("runners-up: ")
     assert not re.search(rf"{re.escape(tree)} \d", runners_up)
+
+
+EMBEDDED = replace(PLANNER, beside=True)
+
+
+@pytest.mark.parametrize(
+    ("planner", "learned", "tree", "why"),
+    [
+        (
+            PLANNER,
+            replace(known(5_000, record_us=40), load=Load(50_000, 5_000, 10, 10, 0.1, longest=1.0)),
+            "PF(2,2)",
+            "records are sent to other tasks only where pattern= asks for it",
+        ),
+        (PLANNER, known(1_900, row_us=900), "KF(2)", "the driver answers steps with up to 2,000 rows, and no others"),
+        (EMBEDDED, known(90_000, row_us=9), "KF(2)", "a job is tried once the driver's threads have been"),
+        (
+            PLANNER,
+            known(3_000_000, row_us=2, slower=3),
+            "WS",
+            "the driver answers steps with up to 1,000,000 rows, and no others",
+        ),
+        (
+            PLANNER,
+            known(40_000, 2_000, heaviest=1.0, visits=1, window_us=2_000),
+            "WF(2)",
+            "tasks share one key's windows from 50,000 rows on, each counted once for each window",
+        ),
+        (
+            PLANNER,
+            known(900_000, 2_000, heaviest=0.9, window_us=2_000),
+            "PF(2,2) L2",
+            "tasks share one key's windows if it has two tasks' share of the rows, not 90%",
+        ),
+        (
+            replace(PLANNER, slots=8),
+            known(300_000, 1, 1.0, row_us=5),
+            "PF(8,8) L2",
+            "a step has no two windows to share",
+        ),
+        (
+            PLANNER,
+            known(1_200_000, heaviest=1.0, row_us=2.4, slower=1.95, window_job_us=20_000),
+            "WS",
+            "one key has more than 3,332,986 rows, each counted once for each window: tasks share them",
+        ),
+        (replace(PLANNER, slots=1), known(200_000), "WS", "with one slot nothing is planned"),
+    ],
+)
+def test_a_faster_tree_that_does_not_run_is_told_with_the_reason(
+    planner: Planner, learned: Learned, tree: str, why: str
+) -> None:
+    told = [line for line in planner.explain(learned) if line.startswith("not ") and tree in line.split(", though")[0]]
+    assert [line.split(", though predicted to be faster: ")[1] for line in told] == [why]
 
 
 def test_functions_that_need_whole_windows_have_no_panes() -> None:

@@ -176,7 +176,7 @@ def test_a_tree_describes_itself() -> None:
     assert tree.describe(SPATIAL).splitlines() == [
         "KF(WF(PF(2,3) L2, 10) L1, 2): keys are dealt out to 2 by their hash",
         "  WF(PF(2,3) L2, 10) L1: the windows of a key go to 10 in turn, a record to 10 of them",
-        "    PF(2,3) L2: 2 answer panes of 100 ms, 3 windows of 10 panes every 1",
+        "    PF(2,3) L2: 2 answer panes of 100 ms, 3 answer windows of 10 panes, one every 1",
     ]
     assert tree.workers == 2 * 10 * 5
 

@@ -326,7 +326,22 @@ def test_a_controller_of_ones_own() -> None:
     policy = wish.degrees(most=64)
     learned = after(policy, load(0), load(1), load(2), load(3))
     assert policy.wanted(START, learned) == Degrees(6, 6)
-    assert wish.explain() == "elastic, 1 to 6 tasks, decided by twice every 1 s"
+    assert wish.explain(8) == "elastic, 1 to 6 tasks (max_degree=6), decided by twice every 1 s"
+
+
+@pytest.mark.parametrize(
+    ("elastic", "most", "says"),
+    [
+        (Elastic(), 2, "1 to 2 tasks (as many as Spark can run here), decided by ds2 every 2500 ms"),
+        (Elastic(max_degree=100), 2, "1 to 2 tasks (max_degree=100, but Spark can run no more here), decided by"),
+        (Elastic(max_degree=2), 2, "1 to 2 tasks (max_degree=2), decided by"),
+        (Elastic(max_degree=1), 2, "but always one task (max_degree=1): there is nothing to decide"),
+        (Elastic(), 1, "but always one task (as many as Spark can run here): there is nothing to decide"),
+        (Elastic(2, 2), 4, "but always 2 tasks (max_degree=2): there is nothing to decide"),
+    ],
+)
+def test_the_limits_are_told_as_they_can_be_had(elastic: Elastic, most: int, says: str) -> None:
+    assert elastic.explain(most).startswith(f"elastic, {says}")
 
 
 @pytest.mark.parametrize(

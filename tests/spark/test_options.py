@@ -210,10 +210,12 @@ def test_explain_and_metrics_say_what_happens(spark: SparkSession, tmp_path: Pat
         "more than 1 s ahead of the clock, or 1 h ahead of the stream and fewer than 5",
         "what is available now, then end; all windows are closed",
         "up to 3 tasks by key group; in the driver below 7 rows",
-        "temporary: this query cannot be restarted",
+        "none given: without one a query cannot be restarted",
     ):
         assert words in text
         assert words in before
+    assert "results       to the sink that start() is given" in before
+    assert "results       discarded" in query.explain(sink=sp.DiscardSink())
     metrics = running.metrics()
     steps = metrics.recent
     assert [step.kind for step in steps] == ["batch", "batch", "flush"]

@@ -67,6 +67,9 @@ def test_a_sink_may_stop_its_query_but_not_wait_for_it(spark: SparkSession, tmp_
     assert running[0].await_termination(WAIT_S)
     assert running[0].metrics().steps == refused[0][0], "the step was finished, no other begun"
     assert len(refused) == 1
+    spark_query = running[0]._run._spark_query
+    assert spark_query is not None
+    assert spark_query.exception() is None, "for Spark the batch after that was no error, which it would log at length"
 
 
 @pytest.mark.parametrize("what", [KeyboardInterrupt, SystemExit])

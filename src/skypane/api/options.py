@@ -6,16 +6,14 @@ The steps of the fluent interface, the options of ``skypane run``, the sections 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 from skypane.api.by_name import POLICIES
 from skypane.api.option_kinds import Choice, Flag, Kind, Length, Names, Pairs, Share, Text, Tree, Whole
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
-from skypane.model.errors import OptionError
 from skypane.model.numbers import MOST
 from skypane.scheduling.elastic import CONTROLLERS, DEFAULT_CONTROLLER
 from skypane.scheduling.ownership import OWNERSHIPS
@@ -84,7 +82,7 @@ class Option:
         return self.kind.allowed + (", none" if self.none else "")
 
     def check(self, value: object, what: str | None = None) -> None:
-        """Raise an :class:`OptionError` unless the value can be meant."""
+        """Raise an :class:`~skypane.model.errors.OptionError` unless the value can be meant."""
         if value is None and (self.none or self.default is None):
             return
         self.kind.check(what or self.name, value)
@@ -326,21 +324,3 @@ def check(section: str, values: Mapping[str, object]) -> None:
     """Refuse values that cannot be meant, by the name of their option."""
     for name, value in values.items():
         _BY_NAME[section, name].check(value)
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def says_what_moved(method: Callable[P, R]) -> Callable[P, R]:
-    """An option that has moved to another step is refused with the name of that step."""
-
-    @wraps(method)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name in MOVED:
-                step, now = MOVED[name]
-                raise OptionError(f"start({name}=...) has moved: write .{step}({now}=...) before .start(...).")
-        return method(*args, **kwargs)
-
-    return checked

@@ -76,10 +76,16 @@ class Parallelism:
     @property
     def planned(self) -> bool:
         """Whether nobody has said anything about who does which work."""
-        return self.tree is None and not self._said() and self.partitioning == _BATCH
+        return not self.said()
+
+    def said(self) -> list[str]:
+        """What is said about it, as it would be written."""
+        tree = [] if self.tree is None else [f"pattern={self.tree}"]
+        shared = [] if self.partitioning == _BATCH else [f"partitioning={self.partitioning!r}"]
+        return [*tree, *self._said(), *shared]
 
     def _said(self) -> list[str]:
-        """What is said about it by options."""
+        """By options that a tree says in other words."""
         given = {**vars(self), "elastic": bool(self.elastic)}  # its limits are not at issue
         return [f"{name}={given[name]!r}" for name in _SAID_BY_TREES if given[name] != getattr(Parallelism, name)]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from skypane.api.by_name import as_policy
 from skypane.api.checked import checked, named
 from skypane.api.launch_options import launch_options
-from skypane.api.options import says_what_moved
+from skypane.api.named_options import names_options, refuse_unknown
 from skypane.api.parallelism import Parallelism
 from skypane.api.run_options import RunOptions
 from skypane.api.waiting import Waiting
@@ -40,12 +40,12 @@ from skypane.scheduling.elastic import Elastic
 from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.spark.executors.choice import explain_executors, slots_of
 from skypane.spark.explain import explain, explain_plan
-from skypane.spark.launch import check_start, launch
+from skypane.spark.launch import check_start, launch, most_tasks
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.schemas import checked_schema
 from skypane.spark.session import is_embedded
-from skypane.spark.sinks.custom import DiscardSink
+from skypane.spark.sinks.custom import UnsaidSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -186,6 +186,7 @@ class ContinuousQuery:
     waiting: Waiting = field(default_factory=Waiting)
     parallelism: Parallelism = field(default_factory=Parallelism)
 
+    @names_options
     def lateness(
         self,
         policy: Lateness | str | EllipsisType = ...,
@@ -227,6 +228,7 @@ class ContinuousQuery:
         )
         return replace(self, waiting=replace(self.waiting, **given))
 
+    @names_options
     def parallel(
         self,
         *,
@@ -266,7 +268,7 @@ class ContinuousQuery:
         given = named(**options)
         return replace(self, parallelism=replace(self.parallelism, **given))
 
-    @says_what_moved
+    @names_options
     def start(
         self,
         *,
@@ -314,7 +316,8 @@ class ContinuousQuery:
 
     def explain(self, **options: Any) -> str:
         """What :meth:`start` would do with these options, in words; nothing is started."""
-        return self.check(RunOptions(**{"sink": DiscardSink(), **options}))
+        refuse_unknown("start", options, RunOptions.__dataclass_fields__)
+        return self.check(RunOptions(**{"sink": UnsaidSink(), **options}))
 
     def check(self, run: RunOptions) -> str:
         """What :meth:`start` would do, or what it would raise about records and checkpoint; nothing starts."""
@@ -323,7 +326,8 @@ class ContinuousQuery:
         checked = check_start(self.source.df, definition, options)
         planner = options.settings.planner(checked, embedded=is_embedded(spark))
         plan = [] if planner is None else planner.explain(None)
-        return "\n".join([explain(checked, options, explain_executors(spark)), *explain_plan(plan)])
+        most = most_tasks(spark, options)
+        return "\n".join([explain(checked, options, explain_executors(spark), most), *explain_plan(plan)])
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""

@@ -17,14 +17,14 @@ from skypane.api.run_options import RunOptions
 from skypane.cli.places import check_folder
 from skypane.cli.run import embedded
 from skypane.cli.run_flags import with_run_flags
-from skypane.cli.run_query import plan
+from skypane.cli.run_query import Planned, plan
 from skypane.cli.run_spec import Spec, load_spec
 from skypane.model.errors import OptionError
 from skypane.patterns.exploration import Explored, against_best, rank_correlation
 from skypane.patterns.parse import parse_pattern
 from skypane.patterns.planner import FIRST_STEPS
 from skypane.simulate.trees.learned import simulated_step_us
-from skypane.traffic.plots import BLUE, RED, new_figure, save_figure
+from skypane.traffic.plots import BLUE, GREY, RED, new_figure, save_figure
 
 if TYPE_CHECKING:
     from skypane.api.stream import ContinuousQuery
@@ -47,7 +47,9 @@ def explore(
         int | None,
         typer.Option(help=f"Run it once as planned, then try its trees on so many virtual cores, 2 to {_MOST_CORES}."),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Where to draw predicted against measured, as PNG.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Where to draw what was predicted and what it took, as PNG.")
+    ] = None,
     log: Annotated[Path, typer.Option(help="Where Spark's own log goes.")] = Path("logs/spark.log"),
     given: Spec,
 ) -> None:
@@ -59,12 +61,10 @@ def explore(
     if simulate is not None and not 2 <= simulate <= _MOST_CORES:
         raise OptionError(f"--simulate {simulate} must be a number of cores from 2 to {_MOST_CORES}.")
     more = [parse_pattern(text) for text in tree or ()]
-    planned = plan(load_spec(config, given))
+    planned = _shared_by_nobody(plan(load_spec(config, given)), console)
     check_folder("--log", log.parent)
     if plot is not None:
         check_folder("--plot", plot.parent)
-    if not planned.query.parallelism.planned:
-        raise OptionError("explore tries every way to share the work: leave out pattern, degree and the like.")
     for each in more:
         planned.query.parallel(pattern=each).plan(planned.run, slots=1)  # before any other has run for minutes
     with embedded(console, log) as spark:
@@ -74,6 +74,17 @@ def explore(
         console.print(text, highlight=False)
     if plot is not None:
         console.print(f"Drew {found.draw(plot)}.", highlight=False)
+
+
+def _shared_by_nobody(planned: Planned, console: Console) -> Planned:
+    """The query without what its file says about sharing the work, since that is what is tried here."""
+    parallelism = planned.query.parallelism
+    if parallelism.elastic:
+        console.print("Without elastic here: every tree has fixed degrees, or their steps could not be compared.")
+        parallelism = replace(parallelism, elastic=False)
+    if said := parallelism.said():
+        raise OptionError(f"explore tries every way to share the work: leave out {', '.join(said)}.")
+    return replace(planned, query=replace(planned.query, parallelism=parallelism))
 
 
 @dataclass(frozen=True)
@@ -117,15 +128,28 @@ class Exploration:
         return " ".join([*said, *([] if worse is None else [f"{self.chosen} took {worse:.2f} x the fastest."])])
 
     def draw(self, path: Path) -> Path:
-        """A point for each tree; on the line they took what was predicted."""
-        figure = new_figure(rows=2)
+        """A row for each tree, the fastest on top: what was predicted, and what it took."""
+        rows = sorted(self.explored, key=lambda each: -each.measured_ms)
+        figure = new_figure(rows=1 + len(rows) // 8)
         axes = figure.subplots()
-        for each in self.explored:
-            axes.plot(each.measured_ms, each.predicted_ms, "o", color=RED if each.tree == self.chosen else BLUE)
-            axes.annotate(f" {each.tree}", (each.measured_ms, each.predicted_ms), fontsize=8)
-        most = max(max(each.measured_ms, each.predicted_ms) for each in self.explored) * 1.15
-        axes.plot([0, most], [0, most], color="grey", linewidth=0.8)
-        axes.set(xlim=(0, most), ylim=(0, most), xlabel=f"{self._how}, ms a step", ylabel="predicted, ms a step")
+        for place, each in enumerate(rows):
+            color = RED if each.tree == self.chosen else BLUE
+            axes.plot([each.predicted_ms, each.measured_ms], [place, place], color=GREY, linewidth=0.8, zorder=1)
+            axes.plot(each.predicted_ms, place, "o", markeredgecolor=color, markerfacecolor="white")
+            axes.plot(each.measured_ms, place, "o", color=color)
+        axes.plot([], [], "o", markeredgecolor=BLUE, markerfacecolor="white", label="predicted")
+        axes.plot([], [], "o", color=BLUE, label=self._how)
+        if any(each.tree == self.chosen for each in rows):
+            axes.plot([], [], "o", color=RED, label="red: what the planner's plan amounts to")
+        if self.cores is None:
+            axes.axvline(self.usual_ms, color=GREY, linestyle="--", linewidth=0.9, label="as planned, step by step")
+            axes.set_xlim(left=0)
+        else:
+            axes.set_xscale("log")  # predictions have Spark's jobs, the simulator does not
+            axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:,.10g}")
+        axes.set_yticks(range(len(rows)), [str(each.tree) for each in rows])
+        axes.set_xlabel(f"ms a step{'' if self.cores is None else f', on {self.cores} virtual cores'}")
+        figure.legend(loc="outside upper center", ncols=2, fontsize=8, frameon=False)
         return save_figure(figure, path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from skypane.api.options import MOVED, OPTIONS, SECTIONS, SINKS, WINDOW_KINDS, Option, options_of
 from skypane.model.errors import OptionError
+from skypane.model.meant import did_you_mean
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -80,6 +80,4 @@ def _unknown(section: str, name: str, known: Mapping[str, Option]) -> str:
     if section == "run" and name in MOVED:
         there, now = MOVED[name]
         return f"{name} has moved from [run]: write {now} = ... in [{there}]."
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"unknown setting {name!r} in [{section}].{hint} The settings are: {', '.join(known)}."
+    return f"unknown setting {name!r} in [{section}].{did_you_mean(name, known)} The settings are: {', '.join(known)}."

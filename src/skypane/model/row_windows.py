@@ -117,10 +117,11 @@ class RowWindows(Panes):
 
     def explain(self) -> str:
         """The panes of a window in words; ``str()`` is for the windows."""
-        panes, rows = self.ranks.panes_per_window, self.ranks.pane_us
+        rows = self.ranks.pane_us
+        panes = f"{self.ranks.panes_per_window} panes" if self.ranks.panes_per_window > 1 else "one pane"
         counted = f"counted once their time is sealed, {format_duration_us(GRAIN_US)} at a time"
         forgotten = "" if self.ttl_us is None else f"; a key is forgotten after {format_duration_us(self.ttl_us)}"
-        return f"{panes} panes of {rows:,} records each, {counted}{forgotten}"
+        return f"{panes} of {rows:,} records each, {counted}{forgotten}"
 
     def describe(self) -> Mapping[str, object]:
         """Size, slide, and when keys are forgotten."""

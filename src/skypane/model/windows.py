@@ -97,7 +97,8 @@ class WindowSpec(Panes):
 
     def explain(self) -> str:
         """The panes of a window in words; ``str()`` is for the windows."""
-        return f"{self.panes_per_window} panes of {format_duration_us(self.pane_us)} each"
+        panes = f"{self.panes_per_window} panes" if self.panes_per_window > 1 else "one pane"
+        return f"{panes} of {format_duration_us(self.pane_us)} each"
 
     def describe(self) -> Mapping[str, object]:
         """Size and slide."""

@@ -40,6 +40,10 @@ class PaneFarm(TwoStages):
         """In words."""
         second = self.second(work.windows)
         return (
-            f"{self.n} answer panes of {work.shown(work.windows.pane)}, {self.m} windows of {second.size} panes "
-            f"every {second.slide}"
+            f"{_answer(self.n)} panes of {work.shown(work.windows.pane)}, {_answer(self.m)} windows of {second.size} "
+            f"panes, one every {second.slide}"
         )
+
+
+def _answer(workers: int) -> str:
+    return "one answers" if workers == 1 else f"{workers} answer"

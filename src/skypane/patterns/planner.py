@@ -85,10 +85,13 @@ class Planner:
         """
         if not self.embedded:
             return self.base.inline_rows
-        untried = self.beside and not learned.in_driver  # threads are tried before a job is called faster
-        alone = untried or learned.load.heaviest > _NEARLY_ALL
+        alone = self._untried(learned) or learned.load.heaviest > _NEARLY_ALL
         saved = 0.0 if alone else 1 - learned.costs.slower * max(1 / self.slots, learned.load.heaviest)
         return _even(learned.costs.window_job_us, self._row_us(learned) * saved, INLINE_ROWS)
+
+    def _untried(self, learned: Learned) -> bool:
+        """Whether threads of the driver have not been tried yet, which comes before a job is called faster."""
+        return self.beside and not learned.in_driver
 
     def _cut_rows(self, learned: Learned) -> int:
         """From so many rows on, each counted as often as it is looked at, sharing the windows of a key does."""
@@ -117,9 +120,7 @@ class Planner:
     def chosen(self, learned: Learned) -> Prediction:
         """The tree that the plan amounts to with the expected load."""
         plan, load = self.plan(learned), learned.load
-        # A key is shared by as many tasks as its share of all rows is worth.
-        heavy = load.rows * load.heaviest * load.visits > plan.cut_rows and round(load.heaviest * self.slots, 6) >= 2
-        if self.cuts and heavy and load.windows > 1:
+        if self._heavy(learned):
             wanted = [tree for tree in self.candidates() if tree.lowered().window_tasks == self.slots]
         else:
             inline = load.rows <= plan.inline_rows
@@ -132,12 +133,16 @@ class Planner:
     def reason(self, learned: Learned) -> str:
         """Why, in a sentence."""
         chosen, plan, costs = self.chosen(learned), self.plan(learned), learned.costs
-        work = f"about {learned.load.rows:,.0f} rows a step, {self._row_us(learned):.2g} us each"
+        row_us = self._row_us(learned)
+        each = f"{row_us:,.0f}" if row_us >= 9.95 else f"{row_us:.2g}"  # two digits of 100 are 1e+02
+        work = f"about {learned.load.rows:,.0f} rows a step, {each} us each"
         job = f"a job of its own for the window stage takes {costs.window_job_us / 1e3:.0f} ms"
         if chosen.tree.lowered().shares_windows:
             return f"{work}, most of them of one key: tasks share its windows"
         if _alone(chosen.tree):
             return f"{work}: {job}, which pays from {plan.inline_rows:,} rows on"
+        if any(_alone(each.tree) and each.step_us < chosen.step_us for each in self.ranked(learned)):
+            return f"{work}: more than the {plan.inline_rows:,} that the driver answers"
         return f"{work}: {job}, and its tasks save more"
 
     def explain(self, learned: Learned | None) -> list[str]:
@@ -146,12 +151,49 @@ class Planner:
             return [f"decided from the query's own steps, after {FIRST_STEPS} of them; until then as above"]
         chosen = self.chosen(learned)
         others = [each for each in self.ranked(learned) if each.tree != chosen.tree][:3]
-        told = ", ".join(f"{each.tree} {each.step_us / 1e3:.0f} ms" for each in others)
+        told = ", ".join(f"{each.tree} {_ms(each)} ms" for each in others)
+        faster: dict[str, list[str]] = {}
+        for each in others:
+            if round(each.step_us / 1e3) < round(chosen.step_us / 1e3):
+                faster.setdefault(self.passed_over(each.tree, learned), []).append(str(each.tree))
         return [
-            f"{chosen.tree}, {chosen.step_us / 1e3:.0f} ms a step predicted: {self.reason(learned)}",
+            f"{chosen.tree}, {_ms(chosen)} ms a step predicted: {self.reason(learned)}",
             *chosen.tree.describe(self.work).splitlines(),
             *([f"runners-up: {told}"] if told else []),
+            *(f"not {' or '.join(trees)}, though predicted to be faster: {why}" for why, trees in faster.items()),
         ]
+
+    def passed_over(self, tree: Pattern, learned: Learned) -> str:
+        """Why a tree that is predicted to be faster is not what the plan amounts to: the plan has limits of its own."""
+        if tree.lowered().splitting is not None:
+            return "records are sent to other tasks only where pattern= asks for it"
+        if self.slots < 2:
+            return "with one slot nothing is planned"
+        if tree.lowered().shares_windows:
+            return self._not_shared(learned) or "nested trees run only where pattern= asks for them"
+        if not self._heavy(learned):
+            return self._not_there(tree, learned)
+        rows = self.plan(learned).cut_rows
+        return f"one key has more than {rows:,} rows, each counted once for each window: tasks share them"
+
+    def _not_there(self, tree: Pattern, learned: Learned) -> str:
+        """Why its windows are not answered where the tree says: in the driver, or in a job."""
+        if self._untried(learned) and not _alone(tree):
+            return "a job is tried once the driver's threads have been"
+        return f"the driver answers steps with up to {self.plan(learned).inline_rows:,} rows, and no others"
+
+    def _heavy(self, learned: Learned) -> bool:
+        """Whether tasks share the windows of the heaviest key."""
+        return self.cuts and not self._not_shared(learned)
+
+    def _not_shared(self, learned: Learned) -> str:
+        """Why not, if so; a key is shared by as many tasks as its share of all rows is worth."""
+        load, rows = learned.load, self.plan(learned).cut_rows
+        if load.rows * load.heaviest * load.visits <= rows:
+            return f"tasks share one key's windows from {rows:,} rows on, each counted once for each window"
+        if round(load.heaviest * self.slots, 6) < 2:
+            return f"tasks share one key's windows if it has two tasks' share of the rows, not {load.heaviest:.0%}"
+        return "" if load.windows > 1 else "a step has no two windows to share"
 
     def ranked(self, learned: Learned | None) -> list[Prediction]:
         """All of them, the fastest first."""
@@ -203,6 +245,10 @@ class Planning(NamedTuple):
 
     planner: Planner
     learned: Learned | None
+
+
+def _ms(prediction: Prediction) -> str:
+    return f"{prediction.step_us / 1e3:,.0f}"
 
 
 def _alone(tree: Pattern) -> bool:

@@ -37,4 +37,5 @@ class WinMapReduce(TwoStages):
     def sentence(self, work: Work) -> str:
         """In words."""
         del work
-        return f"records are dealt out to {self.n}, each answers its part of every window; {self.m} join the parts"
+        join = "one joins" if self.m == 1 else f"{self.m} join"
+        return f"records are dealt out to {self.n}, each answers its part of every window; {join} the parts"

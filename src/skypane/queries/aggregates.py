@@ -14,7 +14,7 @@ from skypane.model.columns import CHANGE, ID, PREFIX, REVISION, WINDOW
 from skypane.model.errors import OptionError
 from skypane.model.groups import Groups
 from skypane.queries.accumulators.base import Accumulator, InputRow, Inputs, Parts
-from skypane.queries.accumulators.functions import FUNCTIONS, Call, call, closes_early
+from skypane.queries.accumulators.functions import FUNCTIONS, Call, call, closes_early, instead
 from skypane.queries.base import Expression, Grouped, Query, Row, SqlAggregate
 
 _TAKEN = (WINDOW, REVISION, CHANGE)
@@ -33,9 +33,12 @@ class Output:
     def parse(cls, name: str, text: str) -> Output:
         """From ``n="count"`` or ``p="mean(price)"``."""
         match = _CALL.match(text) if isinstance(text, str) else None
-        known = ", ".join(sorted(FUNCTIONS))
         if match is None or match.group(1).lower() not in FUNCTIONS or closes_early(match.group(2) or ""):
-            raise OptionError(f"{name}={text!r} is not an aggregate. Write function(expression), with one of: {known}.")
+            hint = "" if match is None else instead(match.group(1).lower())
+            raise OptionError(
+                f"{name}={text!r} is not an aggregate.{hint} Write function(expression), with one of: "
+                f"{', '.join(sorted(FUNCTIONS))}."
+            )
         function, argument = match.group(1).lower(), (match.group(2) or "").strip()
         if function == "count" and argument in {"", "*", "1"}:
             argument = "1"

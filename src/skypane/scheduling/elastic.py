@@ -77,11 +77,17 @@ class Elastic:
         by_spark = self.max_degree is None or most < self.max_degree
         return ElasticDegrees(Loops(damped, outer_us=float(self.period_us)), spark_limits=by_spark)
 
-    def explain(self) -> str:
-        """In words."""
-        most = f"{self.max_degree} tasks" if self.max_degree else "as many tasks as Spark runs at a time"
-        period = format_duration_us(self.period_us)
-        return f"elastic, {self.min_degree} to {most}, decided by {self.controller_name} every {period}"
+    def explain(self, most: int) -> str:
+        """In words, where Spark can give so many slots at most."""
+        limit = min(most, self.max_degree or most)
+        told = f"decided by {self.controller_name} every {format_duration_us(self.period_us)}"
+        why = "as many as Spark can run here" if self.max_degree is None else f"max_degree={self.max_degree}"
+        if self.max_degree is not None and most < self.max_degree:
+            why = f"max_degree={self.max_degree}, but Spark can run no more here"
+        if limit <= self.min_degree:
+            tasks = "one task" if limit == 1 else f"{limit} tasks"
+            return f"elastic, but always {tasks} ({why}): there is nothing to decide"
+        return f"elastic, {self.min_degree} to {limit} tasks ({why}), {told}"
 
 
 def _check_controller(controller: object) -> None:

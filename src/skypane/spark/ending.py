@@ -1,8 +1,21 @@
-"""Ending: whether a query over what is available now ran to the end of it, or was stopped on the way."""
+"""Ending: whether a query ran to the end of what is available now, and how it is ended before a batch."""
 
 from __future__ import annotations
 
+import time
+from typing import Final
+
 from pyspark.sql.streaming.query import StreamingQuery
+
+TAKEN_FOR_A_STOP: Final = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling stop: java.lang.InterruptedException"
+)
+"""What an error must say so that Spark takes it for the end of a query that it was told to stop.
+
+Any other error of a batch it logs at length. It looks for this text with a regular expression that overflows the stack
+where there is much between the two names, as in the Java error that a step really gets when it is interrupted.
+"""
+_WAIT_S, _POLL_S = 10.0, 0.01
 
 
 def ran_to_the_end(query: StreamingQuery) -> bool:
@@ -12,3 +25,10 @@ def ran_to_the_end(query: StreamingQuery) -> bool:
     ``processAllAvailable()`` waits for tells them apart.
     """
     return bool(query._jsq.streamingQuery().noNewData())  # noqa: SLF001 - there is no public way
+
+
+def wait_until_stopped(query: StreamingQuery) -> None:
+    """Until somebody has told Spark to stop the query, which waits for the batch that waits here; for a while."""
+    until = time.monotonic() + _WAIT_S
+    while query.isActive and time.monotonic() < until:
+        time.sleep(_POLL_S)

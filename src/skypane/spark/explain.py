@@ -40,8 +40,10 @@ _CONDENSES = (
 )
 
 
-def explain(definition: Definition, options: LaunchOptions, executors: str = "", *, condenses: bool = False) -> str:
-    """The data path of a query, in words; also what becomes of executors when degrees change.
+def explain(
+    definition: Definition, options: LaunchOptions, executors: str = "", most: int = 0, *, condenses: bool = False
+) -> str:
+    """The data path of a query, in words; where degrees follow the load, what becomes of executors, the most tasks.
 
     ``condenses``: whether Spark can add up records before they are sent to the pane stage.
     """
@@ -64,12 +66,16 @@ def explain(definition: Definition, options: LaunchOptions, executors: str = "",
         *([f"{'':14}{_CONDENSES}"] if condenses and settings.elastic is None and settings.splitting is None else []),
         f"window stage  {_window_stage(settings)}",
         *_explain_cut(definition, settings),
-        *([f"degrees       {settings.elastic.explain()}", f"executors     {executors}"] if settings.elastic else []),
+        *(
+            [f"degrees       {settings.elastic.explain(most)}", f"executors     {executors}"]
+            if settings.elastic
+            else []
+        ),
         f"results       {options.sink.describe()}",
         f"late          {options.late.describe() if options.late else 'counted'}",
         f"quarantine    {options.quarantine.describe() if options.quarantine else 'counted'}",
         *([f"failed        {_failed(options)}"] if definition.query.runs_functions else []),
-        f"checkpoint    {options.checkpoint or 'temporary: this query cannot be restarted'}",
+        f"checkpoint    {options.checkpoint or 'none given: without one a query cannot be restarted'}",
     ]
     return "\n".join(lines)
 

@@ -77,7 +77,7 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
 def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> Definition:
     """The same, and whether the checkpoint is of this query: what a start would refuse."""
     checked = check_query(df, definition, options)
-    _most_degree(df.sparkSession, options)
+    most_tasks(df.sparkSession, options)
     if options.checkpoint is not None:
         checkpoint = Checkpoint(local_path(options.checkpoint, "checkpoint"))
         checkpoint.compare(_fingerprint(checked.definition, checked.records), options.accept_changed_code)
@@ -88,7 +88,7 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     """Check the query against the records, open checkpoint and sinks, start."""
     checked = check_query(df, definition, options)
     prepared, records, definition = checked.prepared, checked.records, checked.definition
-    most = _most_degree(df.sparkSession, options)
+    most = most_tasks(df.sparkSession, options)
     check_workers(df.sparkSession)
     warm_kernels(definition)
 
@@ -108,7 +108,7 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
         raise
 
 
-def _most_degree(spark: SparkSession, options: LaunchOptions) -> int:
+def most_tasks(spark: SparkSession, options: LaunchOptions) -> int:
     """The most tasks of a stage, where degrees follow the load; refuses limits that cannot be kept here."""
     elastic = options.settings.elastic
     return 0 if elastic is None else most_degree(spark, elastic)
@@ -152,7 +152,7 @@ def _start(
     writer = writer.option("checkpointLocation", str(checkpoint.spark))
     run.begin((writer.queryName(options.name) if options.name else writer).start())
     condenses = sending.aggregates is not None
-    return RunningQuery(run, explain(definition, options, executors.describe(), condenses=condenses))
+    return RunningQuery(run, explain(definition, options, executors.describe(), most, condenses=condenses))
 
 
 def _sending(prepared: DataFrame, definition: Definition, options: LaunchOptions) -> Sending:

@@ -24,7 +24,7 @@ from skypane.patterns.pace import Pace
 from skypane.patterns.planner import Planning
 from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
-from skypane.spark.ending import ran_to_the_end
+from skypane.spark.ending import TAKEN_FOR_A_STOP, ran_to_the_end, wait_until_stopped
 from skypane.spark.explain import explain_plan
 from skypane.spark.idleness import Idleness
 from skypane.spark.metrics import Metrics
@@ -144,6 +144,7 @@ class QueryRun:
         self._spark_query: StreamingQuery | None = None
         self._lock = threading.RLock()
         self._thread_of_step: int | None = None
+        self._refusing = threading.Event()
         self.stopping = threading.Event()
         self.ended = threading.Event()
         self.failure: BaseException | None = None
@@ -187,10 +188,18 @@ class QueryRun:
     def on_batch(self, df: DataFrame, batch_id: int) -> None:
         """Called by Spark for every batch."""
         began = time.monotonic()
-        # Before the lock too: whoever stops Spark holds the lock and waits for this thread to end.
-        self._refuse_if_stopping()
+        # Never while the lock is held: whoever stops Spark holds it, and waits for this thread to end.
+        if self.stopping.is_set() or not self._step(df, batch_id):
+            self._refuse()
+        if self.pace is not None:
+            last = self.metrics().last
+            self._gather(self.pace, began, 0 if last is None else last.records)
+
+    def _step(self, df: DataFrame, batch_id: int) -> bool:
+        """Take a step, unless somebody has asked for the end while this thread waited for the lock."""
         with self._lock:
-            self._refuse_if_stopping()
+            if self.stopping.is_set():
+                return False
             self._thread_of_step = threading.get_ident()
             try:
                 self._driver.batch(df, batch_id)
@@ -205,8 +214,7 @@ class QueryRun:
                 self._thread_of_step = None
             if (last := self.metrics().last) is not None and last.records:
                 self._idle.anew()
-        if self.pace is not None:
-            self._gather(self.pace, began, 0 if last is None else last.records)
+        return True
 
     def _gather(self, pace: Pace, began: float, records: int) -> None:
         """Wait before the next batch is cut; Spark cuts it as soon as this thread is back. A wish to stop ends it."""
@@ -218,9 +226,12 @@ class QueryRun:
             self.stopping.wait(min(pace.gather_us / 1e6, threading.TIMEOUT_MAX))
         self._waited = Waited(began, time.monotonic())
 
-    def _refuse_if_stopping(self) -> None:
-        if self.stopping.is_set():
-            raise _StopRequestedError
+    def _refuse(self) -> None:
+        """A batch that is not to be processed must not return, or Spark would commit it: it ends the Spark query."""
+        self._refusing.set()
+        if self._spark_query is not None:
+            wait_until_stopped(self._spark_query)
+        raise _StopRequestedError(TAKEN_FOR_A_STOP)
 
     def _watch(self) -> None:
         """Notice the end of the query, an idle stream, a wish to stop."""
@@ -228,8 +239,8 @@ class QueryRun:
         assert query is not None
         try:
             while query.isActive:
-                if self.stopping.is_set() and not query.status["isTriggerActive"]:
-                    # Between two batches: Spark has nothing to interrupt.
+                if self.stopping.is_set() and (self._refusing.is_set() or not query.status["isTriggerActive"]):
+                    # Between two batches, or before one that waits for this: Spark has no step to interrupt.
                     with self._lock:
                         query.stop()
                     break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError
+from skypane.model.meant import meant
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def parse_options(options: Iterable[Option], given: Mapping[str, object]) -> dic
     texts = {name.lower().replace("-", "_"): text for name, text in given.items()}
     for name in texts:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known options: {', '.join(known)}"
+            near = meant(name, known)
+            hint = f"did you mean {near!r}?" if near else f"known options: {', '.join(known)}"
             raise OptionError(f"unknown option {name!r}: {hint}")
     return {
         name: option.value(_as_text(texts[name]) if name in texts else option.default) for name, option in known.items()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from skypane.model.errors import OptionError
+from skypane.model.meant import did_you_mean
 from skypane.queries.accumulators.base import Accumulator
 from skypane.queries.accumulators.chosen import Chosen
 from skypane.queries.accumulators.collected import Collected, CollectedSet
@@ -171,3 +172,24 @@ FUNCTIONS: dict[str, Function] = {
     },
 }
 """Every aggregate function, by the name used in ``.aggregate(p="mean(price)")``."""
+
+_PERCENTILE = "of percentiles there is approx_percentile(x, 0.5), exact for up to 10,000 records of a key and window"
+_INSTEAD: dict[str, str] = {
+    "count_distinct": "an exact count would keep every value: there are approx_count_distinct(x), exact for some "
+    "dozens, and collect_set(x, limit)",
+    "median": _PERCENTILE,
+    "percentile": _PERCENTILE,
+    "array_agg": "a list must have an end: collect_list(x, limit)",
+    "count_if": "write count(CASE WHEN x THEN 1 END)",
+    "any_value": "the order of records never shows: write first(x) or last(x)",
+}
+"""What there is for functions of Spark SQL that are not here, and why they are not."""
+
+
+def instead(function: str) -> str:
+    """What somebody who asks for an unknown function may have meant, with a space before it; or nothing."""
+    if function in FUNCTIONS:
+        return ""
+    if function in _INSTEAD:
+        return f" {function}: {_INSTEAD[function]}."
+    return did_you_mean(function, FUNCTIONS)

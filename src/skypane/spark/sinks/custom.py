@@ -156,6 +156,14 @@ class DiscardSink(Sink):
         return "discarded"
 
 
+class UnsaidSink(DiscardSink):
+    """Stands for the sink of a question that is asked before anybody has said where its answers go."""
+
+    def describe(self) -> str:
+        """Who will say."""
+        return "to the sink that start() is given"
+
+
 def _local(path: str) -> Path | None:
     """The local folder that Spark understands by a path, which has no escapes for Spark; ``None`` if it is not one."""
     match = re.fullmatch(r"(?:file:(?://(?=/))?)?(/.*|[^:]+)", path)
