@@ -141,8 +141,8 @@ def _reasons(controller: ElasticController, said: ElasticDecision) -> tuple[Fire
         return from_text(to_text(said.fired), tuple[Fired, ...])
     except (DataError, TypeError) as error:
         raise OptionError(
-            f"the controller {controller.name!r} decided {said!r}: fired must be pairs of a text and a number, what had "
-            "a say and how much, or be left out."
+            f"the controller {controller.name!r} decided {said!r}: fired must be pairs of a text and a number, what "
+            "had a say and how much, or be left out."
         ) from error
 
 
