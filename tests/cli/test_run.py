@@ -286,6 +286,29 @@ def test_elastic_degrees_from_a_file_and_options(folder: Path) -> None:
     assert plan(load_spec(path, {"parallel": off["parallel"]})).query.parallelism.elastic is False
 
 
+def test_whoever_says_how_many_tasks_replaces_who_said_it_in_the_file(folder: Path) -> None:
+    """Degrees that follow the load, fixed ones, a tree of patterns: each says it instead of the others."""
+
+    def chosen(said: str, **options: Any) -> Any:
+        path = written(folder, f"{COMPLETE}[parallel]\n{said}\n")
+        given = given_settings({f"parallel_{name}": value for name, value in options.items()})
+        return plan(load_spec(path, {"parallel": given["parallel"]})).query.parallelism
+
+    fixed, elastic, tree = "degree = 2\npane_degree = 3", "elastic = true\nmax_degree = 9", "pattern = 'KF(2)'"
+    for said in (fixed, tree):
+        found = chosen(said, elastic=True)
+        assert (found.elastic, found.degree, found.pane_degree) == (sp.Elastic(), None, None)
+        assert found.tree is None
+    for said in (elastic, tree):
+        found = chosen(said, degree="4")
+        assert (found.elastic, found.degree, found.tree) == (False, 4, None)
+    for said in (elastic, fixed):
+        assert str(chosen(said, pattern="KF(3)").tree) == "KF(3)"
+    assert chosen(fixed, degree="4").pane_degree == 3
+    with pytest.raises(sp.OptionError, match="elastic decides the degrees itself"):
+        chosen("cut_rows = 5", elastic=True, degree="4")
+
+
 def test_windows_of_records_replace_those_of_the_file(folder: Path) -> None:
     path = written(folder, COMPLETE.replace('window = "1 second"', 'window = "1 second"\nslide = "500 ms"'))
     given = given_settings({"query_window_rows": "1000", "query_slide_rows": "100", "query_ttl": "1 day"})

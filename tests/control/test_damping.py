@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from skypane.control.damping import Damped, Dwell
 from skypane.control.elastic import Ds2, ElasticController, ElasticDecision, Fixed, Fuzzy, Snapshot, Threshold
+from skypane.control.fuzzy import Fired
 from skypane.model.codec import from_text, to_text
 from skypane.model.errors import OptionError
 
@@ -158,3 +159,16 @@ def test_stored_state_decides_the_same_and_laws_hold(
 def test_limits_that_cannot_be_kept_are_refused(options: dict[str, int], says: str) -> None:
     with pytest.raises(OptionError, match=says):
         Damped(Fixed(), **options)
+
+
+@pytest.mark.parametrize("fired", [("because",), None, 3, (object(),), ((1, 1.0),), (("a rule", float("nan")),)])
+def test_reasons_that_could_not_be_read_again_are_refused(fired: Any) -> None:
+    """They are stored with the decision: a checkpoint that nobody can read would be lost."""
+    damped = Damped(Confused(ElasticDecision(1, 1, fired)))
+    with pytest.raises(OptionError, match=r"the controller 'confused' decided .*: fired must be pairs of a text and"):
+        damped.decide(Dwell(), BUSY)
+
+
+def test_reasons_of_ones_own_are_kept() -> None:
+    decision, _ = Damped(Confused(ElasticDecision(9, 4, cast("Any", [("a rule", 1)])))).decide(Dwell(), BUSY)
+    assert decision.fired == (Fired("a rule", 1.0),)

@@ -36,23 +36,28 @@ class MadeUp:
         self.alive = [self.executor(number) for number in range(alive)]
         self.asked: list[int] = []
         self.busy: set[str] = set()
-        self.stopped = False
+        self.is_stopped = False
+        self.answers = True
+        """Whether whoever manages the cluster does; a master may be down for a while."""
 
     def executor(self, number: int) -> Executor:
         return Executor(str(number), "127.0.0.1", self.cores)
 
     def executors(self) -> list[Executor]:
-        if self.stopped:
+        if self.is_stopped:
             raise RuntimeError("no session")
         return list(self.alive)
 
     def cores_per_executor(self) -> int:
         return self.cores
 
-    def ask_for(self, total: int) -> None:
+    def ask_for(self, total: int) -> bool:
         self.asked.append(total)
+        return self.answers
 
     def release(self, executors: Iterable[Executor]) -> list[str]:
+        if not self.answers:
+            raise RuntimeError("no master\nand a long stack")
         return [executor.id for executor in executors if executor.id not in self.busy]
 
 
@@ -159,10 +164,62 @@ def test_a_session_that_was_stopped_is_no_error() -> None:
     cluster: Any = MadeUp()
     executors = RequestedExecutors(cluster, lambda cold: None)
     executors.follow(1)
-    cluster.stopped = True
+    cluster.is_stopped = True
     executors._watcher.join(WAIT_S)
     assert not executors._watcher.is_alive()
     executors.close()
+
+
+def test_what_was_not_heard_is_asked_again(opened: list[RequestedExecutors]) -> None:
+    """A master that is away, or has just come back: Spark says that it could not tell it."""
+    cluster: Any = MadeUp(alive=1)
+    executors = RequestedExecutors(cluster, lambda cold: None)
+    opened.append(executors)
+    cluster.answers = False
+    executors.follow(3)
+    wait_until(lambda: len(cluster.asked) > 2)
+    cluster.answers = True
+    heard = len(cluster.asked)
+    wait_until(lambda: len(cluster.asked) > heard)
+    assert {*cluster.asked} == {3}
+
+
+def test_a_cluster_that_does_not_answer_ends_neither_the_query_nor_the_watch(
+    opened: list[RequestedExecutors], caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster: Any = MadeUp(alive=3)
+    executors = RequestedExecutors(cluster, lambda cold: None)
+    opened.append(executors)
+    cluster.answers = False
+    executors.follow(1)
+    executors.follow(1)
+    assert caplog.text.count("The cluster does not answer") == 1
+    assert "long stack" not in caplog.text
+    cluster.answers = True
+    wait_until(lambda: executors.count() == 1)
+
+
+def test_a_master_that_has_forgotten_how_many_there_should_be_is_told(opened: list[RequestedExecutors]) -> None:
+    """One that was restarted gives as many as there is room for; those that are released it would replace."""
+    cluster: Any = MadeUp(alive=1)
+    executors = RequestedExecutors(cluster, lambda cold: None)
+    opened.append(executors)
+    executors.follow(1)
+    assert cluster.asked == [1]
+    cluster.alive += [cluster.executor(1), cluster.executor(2)]
+    wait_until(lambda: executors.count() == 1)
+    assert cluster.asked[1:]
+    assert {*cluster.asked} == {1}
+
+
+def test_executors_that_are_gone_are_forgotten(opened: list[RequestedExecutors]) -> None:
+    cluster: Any = MadeUp(alive=3)
+    executors = RequestedExecutors(cluster, lambda cold: None)
+    opened.append(executors)
+    executors.follow(1)
+    assert executors.count() == 1
+    cluster.alive = cluster.alive[:1]
+    wait_until(lambda: executors._warm == {"0"} and not executors._released)
 
 
 def test_one_that_cannot_be_warmed_counts_all_the_same(

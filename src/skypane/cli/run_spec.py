@@ -21,6 +21,8 @@ Spec = dict[str, dict[str, Any]]
 _OF_WINDOWS = {name for kind, names in WINDOW_KINDS.items() for name in (kind, *names)}
 _OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
 _OF_ELASTIC = {option.name for option in OPTIONS if option.of_elastic}
+_OF_TASKS = (frozenset({"elastic", *_OF_ELASTIC}), frozenset({"degree", "pane_degree"}), frozenset({"pattern"}))
+"""Three ways to say how many tasks there are: whoever chooses one does not want the others."""
 
 
 def load_spec(path: Path | None, given: Mapping[str, Mapping[str, Any]]) -> Spec:
@@ -34,12 +36,21 @@ def load_spec(path: Path | None, given: Mapping[str, Mapping[str, Any]]) -> Spec
             spec[section].clear()
         if section == "lateness" and "policy" in chosen:
             spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_POLICY}
-        if section == "parallel" and chosen.get("elastic") is False:
-            spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_ELASTIC}
+        if section == "parallel":
+            unwanted = _of_other_tasks(chosen)
+            spec[section] = {name: value for name, value in spec[section].items() if name not in unwanted}
         if section == "query" and set(chosen) & set(WINDOW_KINDS):
             spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_WINDOWS}
         spec[section].update(chosen)
     return spec
+
+
+def _of_other_tasks(chosen: Mapping[str, Any]) -> set[str]:
+    """The settings of ``[parallel]`` that do not go with what was chosen; limits of elastic degrees choose nothing."""
+    if chosen.get("elastic") is False:
+        return _OF_ELASTIC
+    ways = [way for way in _OF_TASKS if set(chosen) & (way - _OF_ELASTIC)]
+    return {name for way in _OF_TASKS for name in way if ways and way not in ways}
 
 
 def as_value(option: Option, value: object, what: str) -> object:

@@ -18,11 +18,13 @@ dataclass (:mod:`skypane.model.codec`), and a replay repeats the decision.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from skypane.control.elastic import ElasticController, ElasticDecision, Snapshot, capped
-from skypane.model.errors import OptionError
+from skypane.control.fuzzy import Fired
+from skypane.model.codec import from_text, to_text
+from skypane.model.errors import DataError, OptionError
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,18 @@ def _decided(controller: ElasticController, seen: Snapshot) -> ElasticDecision:
             f"the controller {controller.name!r} decided {said!r}: decide() must return an ElasticDecision with two "
             "whole numbers, pane_degree and window_degree."
         )
-    return said
+    return replace(said, fired=_reasons(controller, said))
+
+
+def _reasons(controller: ElasticController, said: ElasticDecision) -> tuple[Fired, ...]:
+    """They are stored with the decision, so they must be such as can be read again."""
+    try:
+        return from_text(to_text(said.fired), tuple[Fired, ...])
+    except (DataError, TypeError) as error:
+        raise OptionError(
+            f"the controller {controller.name!r} decided {said!r}: fired must be pairs of a text and a number, what "
+            "had a say and how much, or be left out."
+        ) from error
 
 
 def _dwell(before: StageDwell, stage: _Stage, degree: int) -> StageDwell:

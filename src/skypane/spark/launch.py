@@ -188,7 +188,7 @@ def _between_cuts_us(options: LaunchOptions) -> int:
 def _idleness(options: LaunchOptions) -> Idleness:
     """What is available now ends by itself."""
     idle_us = None if options.trigger is None else options.idle_timeout_us
-    return Idleness(None if idle_us is None else idle_us / 1e6, _between_cuts_us(options) / 1e6)
+    return Idleness(None if idle_us is None else idle_us / 1e6)
 
 
 def _all_waits_us(options: LaunchOptions) -> float | None:

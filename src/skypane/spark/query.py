@@ -26,7 +26,7 @@ from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
 from skypane.spark.ending import TAKEN_FOR_A_STOP, ran_to_the_end, wait_until_stopped
 from skypane.spark.explain import explain_plan
-from skypane.spark.idleness import Idleness
+from skypane.spark.idleness import Idleness, SparkLook
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
 
@@ -222,8 +222,7 @@ class QueryRun:
         if before is not None:
             pace.between((began - before.until) * 1e6)
         pace.stepped(records, (now - began) * 1e6, None if before is None else (began - before.began) * 1e6)
-        with self._idle.not_looking():
-            self.stopping.wait(min(pace.gather_us / 1e6, threading.TIMEOUT_MAX))
+        self.stopping.wait(min(pace.gather_us / 1e6, threading.TIMEOUT_MAX))
         self._waited = Waited(began, time.monotonic())
 
     def _refuse(self) -> None:
@@ -238,13 +237,14 @@ class QueryRun:
         query = self._spark_query
         assert query is not None
         try:
+            look = SparkLook(query)
             while query.isActive:
                 if self.stopping.is_set() and (self._refusing.is_set() or not query.status["isTriggerActive"]):
                     # Between two batches, or before one that waits for this: Spark has no step to interrupt.
                     with self._lock:
                         query.stop()
                     break
-                self._close_if_idle()
+                self._close_if_idle(look)
                 time.sleep(_POLL_S)
             self._conclude(query)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the waiting user must learn of it
@@ -259,12 +259,12 @@ class QueryRun:
                 shutil.rmtree(self._temporary, ignore_errors=True)
             self.ended.set()
 
-    def _close_if_idle(self) -> None:
-        if not self._idle.is_over():
+    def _close_if_idle(self, look: SparkLook) -> None:
+        if not self._idle.is_over(look):
             return
         with self._lock:
             # A batch may have come while this thread waited for the lock.
-            if not self._idle.is_over():
+            if not self._idle.is_over(look):
                 return
             if not self._checkpoint.pending_batch():
                 self._driver.finish("idle", "idle")

@@ -31,6 +31,11 @@ class Cluster:
         return str(self.context.master).split("[")[0] == "local"
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether the session has ended."""
+        return self.context._jsc is None  # noqa: SLF001 - there is no public way
+
+    @property
     def allocates(self) -> bool:
         """Whether Spark's dynamic allocation is on."""
         return str(self._setting("spark.dynamicAllocation.enabled")).lower() == "true"
@@ -64,9 +69,12 @@ class Cluster:
             return int(cores)
         return max((executor.cores for executor in self.executors()), default=1)
 
-    def ask_for(self, total: int) -> None:
-        """Have so many from now on. Fewer than there are: none is replaced, but none ends either."""
-        self._spark.requestTotalExecutors(total, 0, self._jvm.scala.collection.immutable.HashMap())
+    def ask_for(self, total: int) -> bool:
+        """Have so many from now on. Fewer than there are: none is replaced, but none ends either.
+
+        Whether whoever manages the cluster has heard it.
+        """
+        return bool(self._spark.requestTotalExecutors(total, 0, self._jvm.scala.collection.immutable.HashMap()))
 
     def release(self, executors: Iterable[Executor]) -> list[str]:
         """End those that are not at work; which ones those were."""

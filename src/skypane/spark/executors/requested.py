@@ -3,6 +3,9 @@
 Nothing of a query lives on an executor: state, partials and answers are files. So releasing one moves nothing, and
 between two steps it interrupts nothing. A new one is warmed before it counts: its Python starts, loads the compiled
 kernels, and only then are there tasks for it.
+
+Whoever manages the cluster may be away for a while, as a master that is restarted: steps go on with the executors that
+there are, and it is asked again until it answers.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ class RequestedExecutors:
             _had.setdefault(cluster.context, len(self._warm))
         self._released: set[str] = set()
         self._asked: int | None = None
+        self._unheard = False
         self._closed = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="skypane-executors", daemon=True)
         self._watcher.start()
@@ -65,7 +69,7 @@ class RequestedExecutors:
         with _lock:
             wishes = _wanted.setdefault(self._cluster.context, {})
             wishes[id(self)] = executors_for(degree, self._cores)
-            self._have(sum(wishes.values()))
+            self._try_to_have(sum(wishes.values()))
 
     def close(self) -> None:
         """The session gets back as many as it had, unless other queries decide about them."""
@@ -78,36 +82,52 @@ class RequestedExecutors:
             if asked:
                 self._have(sum(wishes.values()) or max(1, had))
 
+    def _try_to_have(self, total: int) -> None:
+        """A cluster that cannot be asked now ends no query; the watch asks again."""
+        try:
+            self._have(total)
+        except Exception as error:
+            self._asked = None
+            if self._cluster.is_stopped:
+                raise
+            if not self._unheard:
+                reason = str(error).strip().partition("\n")[0]
+                _log.warning("The cluster does not answer, executors stay as they are meanwhile: %s", reason)
+            self._unheard = True
+        else:
+            self._unheard = False
+
     def _have(self, total: int) -> None:
         """First the number, so that nobody replaces those that are released."""
-        if total != self._asked:
-            self._cluster.ask_for(total)
-            self._asked = total
         alive = self._alive()
+        # A master that was restarted has forgotten how many there should be: whoever is too many shows it.
+        if total != self._asked or len(alive) > total:
+            self._asked = total if self._cluster.ask_for(total) else None
         if len(alive) > total:
             # Cold ones first, since they are of no use yet.
             cold_first = sorted(alive, key=lambda one: (one.id not in self._warm, one.id), reverse=True)
             self._released.update(self._cluster.release(cold_first[: len(alive) - total]))
 
     def _alive(self) -> list[Executor]:
-        """Without those that are about to end."""
-        return [executor for executor in self._cluster.executors() if executor.id not in self._released]
+        """Without those that are about to end; those that have ended are forgotten."""
+        listed = self._cluster.executors()
+        self._released.intersection_update({executor.id for executor in listed})
+        return [executor for executor in listed if executor.id not in self._released]
 
     def _watch(self) -> None:
         """Warm whoever is new, asked for by us or in the place of one that died; release whoever came too late."""
-        while not self._closed.wait(_LOOK_EVERY_S):
-            try:
-                cold = [executor for executor in self._tidied() if executor.id not in self._warm]
-            except Exception:  # noqa: BLE001 - the session was stopped
-                return
-            self._make_warm(cold)
+        while not self._closed.wait(_LOOK_EVERY_S) and not self._cluster.is_stopped:
+            with suppress(Exception):  # of a session that is being stopped; of any other the next look may succeed
+                alive = self._tidied()
+                self._warm.intersection_update({executor.id for executor in alive})
+                self._make_warm([executor for executor in alive if executor.id not in self._warm])
 
     def _tidied(self) -> list[Executor]:
         """Those that there are, once there are no more than are wanted."""
         with _lock:
             wishes = _wanted.get(self._cluster.context, {})
             if id(self) in wishes:
-                self._have(sum(wishes.values()))
+                self._try_to_have(sum(wishes.values()))
             return self._alive()
 
     def _make_warm(self, cold: list[Executor]) -> None:
