@@ -109,7 +109,9 @@ def table(title: str, records: int, runs: dict[str, Run]) -> Table:
     """Trees side by side."""
     answers = next(iter(runs.values())).answers
     windows = len(answers["start"].unique())
-    shown = Table(title=f"{title}: {windows:,} windows, {answers.num_rows:,} rows, the same in every tree")
+    shown = Table(
+        title=f"{title}: {windows:,} windows, {answers.num_rows:,} rows, the same in every tree", title_justify="left"
+    )
     for column in ("tree", "seconds", "records/s"):
         shown.add_column(column, justify="left" if column == "tree" else "right")
     for tree, one in runs.items():
@@ -120,10 +122,10 @@ def table(title: str, records: int, runs: dict[str, Run]) -> Table:
 def main() -> None:
     """A table for 4 and one for 6 attributes: the paper says 6, its program 4."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--attributes", type=int, nargs="+", default=[4, 6])
+    parser.add_argument("--attributes", type=int, nargs="+", default=[4, 6], help="a table each")
     parser.add_argument("--rate", type=float, default=30_000, help="points per second; the paper has 300,000")
     parser.add_argument("--seconds", type=float, default=3, help="of the stream")
-    parser.add_argument("--trees", nargs="+", default=list(TREES))
+    parser.add_argument("--trees", nargs="+", default=list(TREES), help="such as WS 'PF(2,2) L2': docs/patterns.md")
     given = parser.parse_args()
     spark = sp.embedded_session("spatial")
     for attributes in given.attributes:

@@ -69,8 +69,8 @@ def counted(viewed: DataFrame) -> ContinuousQuery:
 def main() -> None:
     """Writes the events, counts them to the end, shows some of the counts and how fast it was."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--campaigns", type=int, nargs="+", default=[1, 100, 100_000])
-    parser.add_argument("--events", type=int, default=6_000_000)
+    parser.add_argument("--campaigns", type=int, nargs="+", default=[1, 100, 100_000], help="one run each")
+    parser.add_argument("--events", type=int, default=6_000_000, help="in each run, in six files")
     parser.add_argument("--rate", type=float, default=100_000, help="events per second of the stream's own time")
     given = parser.parse_args()
     spark = sp.embedded_session("yahoo")

@@ -68,6 +68,7 @@ def test_lateness_compares_policies_on_a_file(tmp_path: Path) -> None:
         (["generate", "out.parquet", "--records", "5", "--dispersion", "0.1"], ["dispersion", "1 to 10000"]),
         (["inspect", "missing.parquet"], ["missing.parquet", "does not exist"]),
         (["run", "missing.toml"], ["missing.toml"]),
+        (["run", *COUNT, "--key", "key"], ["Key 'key' is not a column", "--source-option keys=4"]),
         (["lateness"], ["either a file or --generate"]),
         (["lateness", "missing.parquet"], ["missing.parquet", "does not exist"]),
         (["lateness", "--generate", "--records", "50", "--targets", "0"], ["targets", "above 0 and below 100"]),

@@ -174,6 +174,7 @@ def test_answers_and_fates_are_the_same(
     assert condensed[0] == 0  # nothing is known of the stream yet
     assert all(condensed[1:])
     assert "added up by Spark" in other.explain()
+    assert "added up by Spark" in asked(read_batches(spark, tmp_path / "in"), seed).explain()
 
 
 @pytest.mark.usefixtures("always")
@@ -196,6 +197,7 @@ def test_not_where_records_are_wanted_one_by_one(spark: SparkSession, tmp_path: 
     ):
         _, running = answers(query, **options)
         assert [step.condensed for step in running.metrics().recent if step.condensed] == []
+        assert "added up by Spark" not in query.explain(**options)
 
 
 def test_it_pays_for_many_records_of_few_keys(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:

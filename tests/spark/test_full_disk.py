@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import PythonException
 
 import skypane as sp
-from skypane.spark.query import readable
+from skypane.spark.failures import readable
 
 OF_A_WORKER = (
     "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  ...\nOSError: [Errno 28] "

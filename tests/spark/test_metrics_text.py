@@ -83,6 +83,12 @@ def test_degrees_failures_and_warnings_are_told() -> None:
     assert "failed        4 windows set aside, since a function failed" in text
 
 
+def test_records_that_spark_added_up_are_told() -> None:
+    text = str(so_far(BUSY, replace(BUSY, condensed=15_000)))
+    assert text.endswith("added up      38% of the last records by Spark, of which Python gets the sums")
+    assert "added up" not in str(so_far(BUSY))
+
+
 def test_at_the_end_nothing_waits() -> None:
     elastic = ElasticMetrics(2, 2, 2, 1.25, 0.5, 2500.0, 3, None, None, None, (), (), None)
     step = replace(BUSY, pane_degree=2, window_degree=1, elastic=elastic)

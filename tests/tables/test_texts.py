@@ -84,3 +84,18 @@ def test_microseconds_are_shown_where_there_are_some() -> None:
     times = pa.chunked_array([pa.array([1, None, SECOND], pa.timestamp("us", "UTC"))])
     assert column_texts(times) == ["1970-01-01 00:00:00.000001", "null", "1970-01-01 00:00:01.000000"]
     assert column_texts(times[1:]) == ["null", "1970-01-01 00:00:01.000"]
+
+
+def test_large_numbers_keep_their_digits() -> None:
+    numbers = [26374.93, 1234567.894, 100000.0, -20000.5, 0.1234567, 9999.996, 1e13, float("inf"), float("nan")]
+    assert column_texts(pa.chunked_array([numbers])) == [
+        "26374.93",
+        "1234567.89",
+        "100000",
+        "-20000.5",
+        "0.123457",
+        "10000",
+        "1e+13",
+        "inf",
+        "nan",
+    ]

@@ -323,11 +323,12 @@ class ContinuousQuery:
         """What :meth:`start` would do, or what it would raise about records and checkpoint; nothing starts."""
         spark = self.source.df.sparkSession
         definition, options = self.plan(run, slots_of(spark))
-        checked = check_start(self.source.df, definition, options)
+        checked, condenses = check_start(self.source.df, definition, options)
         planner = options.settings.planner(checked, embedded=is_embedded(spark))
         plan = [] if planner is None else planner.explain(None)
         most = most_tasks(spark, options)
-        return "\n".join([explain(checked, options, explain_executors(spark), most), *explain_plan(plan)])
+        stages = explain(checked, options, explain_executors(spark), most, condenses=condenses)
+        return "\n".join([stages, *explain_plan(plan)])
 
     def plan(self, run: RunOptions, slots: int) -> tuple[Definition, LaunchOptions]:
         """What the launch gets: everything is checked that can be checked without looking at the records."""

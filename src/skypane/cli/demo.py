@@ -17,6 +17,7 @@ from rich.table import Table
 
 import skypane as sp
 from skypane.cli.progress import ProgressPanel, watching
+from skypane.cli.run import plain_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +48,7 @@ def demo(
     started = time.monotonic()
     spark = sp.embedded_session("skypane-demo", log_file=log)
     try:
-        with tempfile.TemporaryDirectory(prefix="skypane-demo-") as folder:
+        with plain_errors(log), tempfile.TemporaryDirectory(prefix="skypane-demo-") as folder:
             query = _start(spark, Path(folder), seconds, rate, attributes, dispersion, seed)
             console.print(f"Spark and the query are set up after {time.monotonic() - started:.0f} s. The query:\n")
             console.print(query.explain(), highlight=False)

@@ -24,7 +24,7 @@ from skypane.patterns.exploration import Explored, against_best, rank_correlatio
 from skypane.patterns.parse import parse_pattern
 from skypane.patterns.planner import FIRST_STEPS
 from skypane.simulate.trees.learned import simulated_step_us
-from skypane.traffic.plots import BLUE, GREY, RED, new_figure, save_figure
+from skypane.traffic.plots import BLUE, GREY, RED, logarithmic, new_figure, save_figure
 
 if TYPE_CHECKING:
     from skypane.api.stream import ContinuousQuery
@@ -145,8 +145,7 @@ class Exploration:
             axes.axvline(self.usual_ms, color=GREY, linestyle="--", linewidth=0.9, label="as planned, step by step")
             axes.set_xlim(left=0)
         else:
-            axes.set_xscale("log")  # predictions have Spark's jobs, the simulator does not
-            axes.xaxis.set_major_formatter(lambda ms, _: f"{ms:,.10g}")
+            logarithmic(axes)  # predictions have Spark's jobs, the simulator does not
         axes.set_yticks(range(len(rows)), [str(each.tree) for each in rows])
         axes.set_xlabel(f"ms a step{'' if self.cores is None else f', on {self.cores} virtual cores'}")
         figure.legend(loc="outside upper center", ncols=2, fontsize=8, frameon=False)

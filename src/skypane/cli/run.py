@@ -20,6 +20,7 @@ from skypane.cli.run_flags import with_run_flags
 from skypane.cli.run_query import Planned, plan
 from skypane.cli.run_spec import Spec, load_spec
 from skypane.cli.stopping import StopRequest, children_ignore
+from skypane.model.errors import SkypaneError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,9 +78,23 @@ def embedded(console: Console, log: Path) -> Iterator[SparkSession]:
     with children_ignore(signal.SIGTERM):
         spark = sp.embedded_session("skypane-run", log_file=log)
     try:
-        yield spark
+        with plain_errors(log):
+            yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def plain_errors(log: Path) -> Iterator[None]:
+    """Tell an error of Spark's own in its words, without its stacks, which are in its log."""
+    try:
+        yield
+    except Exception as error:
+        from skypane.spark.failures import spark_failure  # noqa: PLC0415 - without Spark the other commands work
+
+        if (told := spark_failure(error)) is None:
+            raise
+        raise SkypaneError(f"Spark has failed: {told}\nIts log, {log}, has all of it.") from error
 
 
 def _watch(

@@ -13,7 +13,7 @@ from skypane.api.parallelism import parallel_arguments
 from skypane.api.run_options import RunOptions
 from skypane.cli.places import check_folder
 from skypane.cli.run_spec import Spec
-from skypane.model.errors import OptionError
+from skypane.model.errors import OptionError, SchemaError
 from skypane.queries.base import find_column
 from skypane.queries.fold import Fold
 from skypane.queries.functions.loading import load
@@ -38,6 +38,7 @@ _OF_TYPE: Mapping[str, tuple[str, ...]] = {
     "fold": ("function",),
 }
 """The settings of each type of query; those that are not lists are needed."""
+_NO_KEYS = "skypane-traffic makes a column 'key' where its option keys says how many: --source-option keys=4."
 _OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
 
 
@@ -166,8 +167,11 @@ def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
     if source["format"] == "skypane-traffic":
         schema = GeneratedStream(TrafficSpec.from_options(source.get("options", {}))).schema
         find_column(schema, definition.time, "Time column")
-        for key in definition.keys:
-            find_column(schema, key, "Key")
+        try:
+            for key in definition.keys:
+                find_column(schema, key, "Key")
+        except SchemaError as error:
+            raise error if "key" in schema.names else SchemaError(f"{error} {_NO_KEYS}") from None
         if not definition.query.expressions():  # only Spark can say which columns those need
             definition.check(schema)
 

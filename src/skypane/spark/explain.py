@@ -35,8 +35,8 @@ _ENDINGS_OF_INSTANTS: Mapping[str | None, str] = {
 
 
 _CONDENSES = (
-    f"records are added up by Spark before they are sent, where a batch has {LEAST_RECORDS:,} and more, and "
-    f"{LEAST_RECORDS_PER_ROW} for each key and pane"
+    f"from the second batch on, records are added up by Spark, and only the sums go to Python: in batches of "
+    f"{LEAST_RECORDS:,} records or more, and {LEAST_RECORDS_PER_ROW} or more for each key and pane"
 )
 
 

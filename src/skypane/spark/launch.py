@@ -26,13 +26,14 @@ from skypane.spark.driver import StepDriver
 from skypane.spark.executors.choice import executors_of, most_degree
 from skypane.spark.executors.warming import warm_kernels
 from skypane.spark.explain import explain
+from skypane.spark.failures import readable
 from skypane.spark.idleness import Idleness
 from skypane.spark.jobs.condensing import aggregates_of
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Output, Outputs
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
-from skypane.spark.query import QueryRun, RunningQuery, readable
+from skypane.spark.query import QueryRun, RunningQuery
 from skypane.spark.schemas import arrow_schema, with_own_types
 from skypane.spark.session import is_embedded
 from skypane.spark.shipping import check_ships
@@ -74,14 +75,15 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
     return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
 
 
-def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> Definition:
-    """The same, and whether the checkpoint is of this query: what a start would refuse."""
+def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> tuple[Definition, bool]:
+    """The same, and whether the checkpoint is of this query: what a start would refuse. Also whether it condenses."""
     checked = check_query(df, definition, options)
     most_tasks(df.sparkSession, options)
     if options.checkpoint is not None:
         checkpoint = Checkpoint(local_path(options.checkpoint, "checkpoint"))
         checkpoint.compare(_fingerprint(checked.definition, checked.records), options.accept_changed_code)
-    return checked.definition
+    sending = _sending(checked.prepared, checked.definition, options)
+    return checked.definition, sending.aggregates is not None
 
 
 def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> RunningQuery:

@@ -76,7 +76,14 @@ def warnings(last: StepMetrics) -> list[tuple[str, str]]:
 def work_lines(recent: Sequence[StepMetrics]) -> list[tuple[str, str]]:
     """Who did how much."""
     lines = [("stages", _means(recent, _BUSY)), ("panes", _means(recent, _SPLIT))]
-    return [*lines, *([("degrees", degrees_text(recent))] if recent[-1].elastic else [])]
+    return [*lines, *_added_up(recent), *([("degrees", degrees_text(recent))] if recent[-1].elastic else [])]
+
+
+def _added_up(steps: Sequence[StepMetrics]) -> list[tuple[str, str]]:
+    """Which part of the last few batches never reached Python record by record."""
+    recent = [step for step in steps if step.records][-RATE_STEPS:]
+    share = sum(step.condensed for step in recent) / max(1, sum(step.records for step in recent))
+    return [("added up", f"{share:.0%} of the last records by Spark, of which Python gets the sums")] if share else []
 
 
 def open_panes(last: StepMetrics) -> str:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import re
 import shutil
 import signal
 import threading
@@ -14,27 +11,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from skypane.lateness.suspects import Ending
-from skypane.model.errors import FunctionError, SkypaneError, StorageError
+from skypane.model.errors import SkypaneError
 from skypane.patterns.pace import Pace
 from skypane.patterns.planner import Planning
 from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
 from skypane.spark.ending import TAKEN_FOR_A_STOP, ran_to_the_end, wait_until_stopped
 from skypane.spark.explain import explain_plan
+from skypane.spark.failures import readable
 from skypane.spark.idleness import Idleness, SparkLook
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
 
 _POLL_S = 0.05
-_MISSING_MODULE = re.compile(
-    r"in read_command\n.*^ModuleNotFoundError: No module named '([^']+)'", re.DOTALL | re.MULTILINE
-)
-"""What a worker says that cannot unpack what it was sent."""
 
 
 class _StopRequestedError(Exception):
@@ -299,30 +292,3 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-
-
-def readable(error: BaseException) -> BaseException:
-    """The error itself, unless it wraps one of ours from a worker: then ours, without the Java stack.
-
-    A full disk is told in words, wherever it was, and so is a function whose module a worker does not have.
-    """
-    text = str(error)
-    if (isinstance(error, OSError) and error.errno == errno.ENOSPC) or (
-        isinstance(error, PySparkException) and os.strerror(errno.ENOSPC) in text
-    ):
-        return StorageError(
-            f"{os.strerror(errno.ENOSPC)}: a step could not be written. Make room where the checkpoint, the sinks and "
-            "temporary files are, and start again; with a checkpoint the step is repeated, and nothing is lost."
-        )
-    if not isinstance(error, PySparkException):
-        return error
-    for kind in SkypaneError.__subclasses__():
-        marker = f"{kind.__module__}.{kind.__name__}: "
-        if marker in text:
-            return kind(text.split(marker, 1)[1].split("\n", 1)[0])
-    if missing := _MISSING_MODULE.search(text):
-        return FunctionError(
-            f"Spark's workers cannot import the module {missing[1]!r}, which the query's functions need. Send it along "
-            "with spark.sparkContext.addPyFile('FILE.py'), or install it where the workers run."
-        )
-    return error

@@ -17,6 +17,9 @@ _DAY_US: Final = 86_400_000_000
 _CYCLE_US: Final = 146_097 * _DAY_US
 """After 400 years the calendar repeats, days of the week included."""
 _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_MANY_DIGITS: Final = 1e4
+_TOO_MANY_DIGITS: Final = 1e13
+"""From here on two digits behind the point are no longer exact."""
 _OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
@@ -61,7 +64,14 @@ def value_text(value: Any, kind: pa.DataType) -> str:
         return instant_text(value * 1_000_000 // _PER_SECOND[kind.unit], kind.tz)
     if pa.types.is_date32(kind):
         return str(np.datetime64(value, "D"))
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return _number_text(value) if isinstance(value, float) else str(value)
+
+
+def _number_text(value: float) -> str:
+    """Six digits; of a larger number all before the point and two behind it, since it may be a sum of money."""
+    if not _MANY_DIGITS <= abs(value) < _TOO_MANY_DIGITS:
+        return f"{value:.6g}"
+    return f"{value:.2f}".rstrip("0").removesuffix(".")
 
 
 def _nested_text(value: Any, kind: pa.DataType) -> str:

@@ -95,6 +95,16 @@ def new_figure(rows: int) -> Any:
     return figure
 
 
+def logarithmic(axes: Any) -> None:
+    """A logarithmic axis of x whose numbers are plain, and few enough to stand beside each other."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415 - whoever has axes has matplotlib
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
 def save_figure(figure: Any, path: Path) -> Path:
     """Write a PNG file; the same figure gives the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)

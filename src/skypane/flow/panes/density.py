@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-LEAST_RECORDS: Final = 50_000
+LEAST_RECORDS: Final = 300_000
 """Of fewer records a batch takes as long as starting its tasks does, and adding up takes more of these."""
 LEAST_RECORDS_PER_ROW: Final = 16
 """Rows that are hardly fewer than the records are sent twice: to whom adds up, and from there."""

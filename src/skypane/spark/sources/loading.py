@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.model.errors import OptionError
-from skypane.spark.query import readable
+from skypane.spark.failures import readable
 
 
 def load_stream(
