@@ -216,6 +216,7 @@ def test_it_pays_for_many_records_of_few_keys(spark: SparkSession, tmp_path: Pat
         ("spark.sql.retainGroupColumns", "false"),
         ("spark.sql.parser.quotedRegexColumnNames", "true"),
         ("spark.sql.variable.substitute", "true"),
+        ("spark.sql.functionResolution.sessionOrder", "first"),
     ],
     ids=lambda setting: str(setting[0]),
 )
@@ -225,6 +226,7 @@ def test_settings_of_the_session_change_nothing(spark: SparkSession, tmp_path: P
     write_batches(tmp_path / "in", [batch.rename_columns(names) for batch in random_batches(9)])
     own = spark.newSession()
     own.conf.set(*setting)
+    own.udf.register("get", lambda _list, place: place, "bigint")
     schema = pa.schema([field.with_name(name) for field, name in zip(SCHEMA, names, strict=True)])
     df = read_batches(own, tmp_path / "in", schema)
     stream = sp.stream(df, time="t.s", key="${spark.master}").window("1 second")

@@ -37,6 +37,8 @@ _SETTINGS: Final = {
     # A quoted name is that of a column, not a pattern that some match, nor a text with variables in it.
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.variable.substitute": "false",
+    # A function is Spark's, not one of the user's that has the same name.
+    "spark.sql.functionResolution.sessionOrder": "second",
 }
 """What else the session says of these is meant for the user's own SQL."""
 
