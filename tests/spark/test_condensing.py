@@ -246,3 +246,11 @@ def test_what_is_sure() -> None:
     assert sure_times(definition, Frontier(Progress(t_max_us=5), unbounded)) == (-(2**61), 2**61)
     closed = Progress(t_max_us=9 * SECOND_US, front_us=9 * SECOND_US, punctuation_us=7 * SECOND_US + 1)
     assert sure_times(definition, Frontier(closed, unbounded)) == (7 * SECOND_US, 2**61)
+
+
+def test_nothing_is_sure_where_the_distances_of_a_panes_records_decide() -> None:
+    definition = Definition(Aggregates.of({"n": "count"}), WindowSpec(2 * SECOND_US, SECOND_US), "ts")
+    enough = FutureGuard(4 * SECOND_US)  # steps of four usual distances are believed, and these are guessed
+    assert sure_times(definition, Frontier(Progress(t_max_us=5), enough)) is not None
+    less = FutureGuard(4 * SECOND_US - 1)
+    assert sure_times(definition, Frontier(Progress(t_max_us=5), less)) is None
