@@ -211,6 +211,34 @@ def test_it_pays_for_many_records_of_few_keys(spark: SparkSession, tmp_path: Pat
     assert sum(step.condensed for step in together.metrics().recent) > 0
 
 
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(
+    "setting",
+    [
+        ("spark.sql.retainGroupColumns", "false"),
+        ("spark.sql.parser.quotedRegexColumnNames", "true"),
+        ("spark.sql.variable.substitute", "true"),
+        ("spark.sql.functionResolution.sessionOrder", "first"),
+    ],
+    ids=lambda setting: str(setting[0]),
+)
+def test_settings_of_the_session_change_nothing(spark: SparkSession, tmp_path: Path, setting: tuple[str, str]) -> None:
+    strange = {"ts": "t.s", "city": "${spark.master}"}  # and others that they would match as patterns
+    names = ["txs" if name == "a" else strange.get(name, name) for name in SCHEMA.names]
+    write_batches(tmp_path / "in", [batch.rename_columns(names) for batch in random_batches(9)])
+    own = spark.newSession()
+    own.conf.set(*setting)
+    own.udf.register("get", lambda _list, place: place, "bigint")
+    schema = pa.schema([field.with_name(name) for field, name in zip(SCHEMA, names, strict=True)])
+    df = read_batches(own, tmp_path / "in", schema)
+    stream = sp.stream(df, time="t.s", key="${spark.master}").window("1 second")
+    wanted = {"n": "count", "total": "sum(b)", "floats": "count(txs)"}
+    found, running = answers(stream.aggregate(**wanted))
+    assert sum(step.condensed for step in running.metrics().recent)
+    plain, _ = answers(stream.aggregate(**wanted), late=CollectSink())
+    assert found == plain
+
+
 def test_what_is_sure() -> None:
     definition = Definition(Aggregates.of({"n": "count"}), WindowSpec(2 * SECOND_US, SECOND_US), "ts")
     unbounded = FutureGuard(None)
@@ -220,3 +248,11 @@ def test_what_is_sure() -> None:
     assert sure_times(definition, Frontier(Progress(t_max_us=5), unbounded)) == (-(2**61), 2**61)
     closed = Progress(t_max_us=9 * SECOND_US, front_us=9 * SECOND_US, punctuation_us=7 * SECOND_US + 1)
     assert sure_times(definition, Frontier(closed, unbounded)) == (7 * SECOND_US, 2**61)
+
+
+def test_nothing_is_sure_where_the_distances_of_a_panes_records_decide() -> None:
+    definition = Definition(Aggregates.of({"n": "count"}), WindowSpec(2 * SECOND_US, SECOND_US), "ts")
+    enough = FutureGuard(4 * SECOND_US)  # steps of four usual distances are believed, and these are guessed
+    assert sure_times(definition, Frontier(Progress(t_max_us=5), enough)) is not None
+    less = FutureGuard(4 * SECOND_US - 1)
+    assert sure_times(definition, Frontier(Progress(t_max_us=5), less)) is None

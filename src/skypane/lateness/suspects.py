@@ -26,7 +26,7 @@ import numpy as np
 from skypane.lateness.future_guard import FutureGuard, within_range
 from skypane.model.groups import BoolArray, Int64Array
 
-_USUAL = 4
+USUAL = 4
 """A step so many times the median one is nothing unusual for a stream."""
 _CLOCK_IS_WRONG = 10
 """So many records ahead of the clock for one that is not."""
@@ -254,7 +254,7 @@ class _Gaps:
     def usual(self, time_us: int, gap_us: int) -> bool:
         """Whether a step of ``gap_us`` that ends at ``time_us`` is like the others."""
         others = np.sort(self._gaps[self._times[1:] != time_us])
-        return len(others) > 0 and gap_us <= _USUAL * int(others[(len(others) - 1) // 2])
+        return len(others) > 0 and gap_us <= USUAL * int(others[(len(others) - 1) // 2])
 
 
 def _too_many(guard: FutureGuard, times_us: Int64Array, kept: BoolArray) -> BoolArray:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import Frontier
 from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.suspects import USUAL
 from skypane.model.columns import PANE
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.model.windows import FARTHEST_US
@@ -34,6 +35,8 @@ def sure_times(definition: Definition, frontier: Frontier) -> SureTimes | None:
     t_max, max_future = frontier.progress.t_max_us, frontier.guard.max_future_us
     if t_max is None:
         return None
+    if max_future is not None and USUAL * definition.window.pane_us > max_future:
+        return None  # a guess of how far apart a pane's records are could make a step to a suspect look usual
     # Whatever is within max_future of a trusted time can be reached from it in one step.
     bounds = [FARTHEST_US if max_future is None else t_max + max_future, frontier.limit_us, FARTHEST_US]
     late_before = frontier.late_before(definition)
@@ -66,12 +69,13 @@ class CondensedRows:
         """The newest times of all records, as if those of a row were evenly apart.
 
         The first and the last of them are known. The others only tell how far apart the records of the stream usually
-        are, so that a time much further ahead is noticed.
+        are, so that a time much further ahead is noticed: for that, all distances within a pane are short, see above.
         """
         # No other row has a time that is among the newest.
         rows = np.argsort(self.newest_us, kind="stable")[-guard.remembered :]
         newest, oldest, records = self.newest_us[rows], self.oldest_us[rows], self.records[rows]
         apart = (newest - oldest) // np.maximum(records - 1, 1)
         ranks = np.arange(guard.remembered)
-        times = newest[:, None] - apart[:, None] * ranks
+        evenly = newest[:, None] - apart[:, None] * ranks
+        times = np.where(ranks == records[:, None] - 1, oldest[:, None], evenly)
         return guard.newest(times[ranks < records[:, None]].tolist())

@@ -30,6 +30,17 @@ from skypane.tables.take import take_rows
 
 _RECORDS, _OLDEST, _NEWEST = (f"{PREFIX}{name}" for name in ("records", "oldest", "newest"))
 _ROWS_PER_TASK: Final = 100_000
+_SETTINGS: Final = {
+    # Spark would look at how much there is, and then start another job for the rest.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.retainGroupColumns": "true",
+    # A quoted name is that of a column, not a pattern that some match, nor a text with variables in it.
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.variable.substitute": "false",
+    # A function is Spark's, not one of the user's that has the same name.
+    "spark.sql.functionResolution.sessionOrder": "second",
+}
+"""What else the session says of these is meant for the user's own SQL."""
 
 
 def aggregates_of(prepared: DataFrame, definition: Definition, sending: Sending) -> Mapping[str, str] | None:
@@ -59,8 +70,7 @@ class Condensing:
         sure = sure_times(self.definition, frontier)
         assert sure is not None
         tasks = min(most_tasks, 1 + frontier.density.partials // _ROWS_PER_TASK)
-        # Spark would look at how much there is, and then start another job for the rest.
-        settings = {"spark.sql.shuffle.partitions": str(tasks), "spark.sql.adaptive.enabled": "false"}
+        settings = {**_SETTINGS, "spark.sql.shuffle.partitions": str(tasks)}
         us, pane_us = f"unix_micros({sql_name(self.definition.time)})", self.definition.window.pane_us
         is_sure = _between(us, sure)
         # Spark's division of whole numbers rounds towards zero; panes before 1970 end at smaller numbers.
