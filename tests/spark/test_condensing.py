@@ -189,6 +189,7 @@ def test_not_where_records_are_wanted_one_by_one(spark: SparkSession, tmp_path: 
         (counted, {"quarantine": CollectSink()}),
         (by_zone.window("2 seconds").aggregate(n="count"), {}),
         (sp.stream(local, time="ts").window("2 seconds").aggregate(n="count"), {}),
+        (counted.lateness(max_future="1 second"), {}),  # how far apart records are would be guessed, and matter
         (counted.parallel(splitting="tuple_rr"), {}),
         (counted.parallel(elastic=True), {}),
         (stream.aggregate(n="count", mean="mean(a)"), {}),
@@ -197,6 +198,7 @@ def test_not_where_records_are_wanted_one_by_one(spark: SparkSession, tmp_path: 
     ):
         _, running = answers(query, **options)
         assert [step.condensed for step in running.metrics().recent if step.condensed] == []
+        assert "added up by Spark" not in running.explain()
         assert "added up by Spark" not in query.explain(**options)
 
 

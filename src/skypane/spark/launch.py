@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import DELAY, HARMFUL, PUNCTUATION, REASON
+from skypane.flow.panes.condensed import guesses_matter
 from skypane.flow.patterned import work_of
 from skypane.flow.processing.choice import processing_of
 from skypane.flow.step import Flow
@@ -161,7 +162,9 @@ def _sending(prepared: DataFrame, definition: Definition, options: LaunchOptions
     """What Spark sends to the pane stage."""
     read = _read(definition, options)
     sending = Sending.of(prepared, definition.query.expressions(), definition.keys, read)
-    return sending if read is None else replace(sending, aggregates=aggregates_of(prepared, definition, sending))
+    if read is None or guesses_matter(definition, options.punctuator.guard):
+        return sending
+    return replace(sending, aggregates=aggregates_of(prepared, definition, sending))
 
 
 def _read(definition: Definition, options: LaunchOptions) -> set[str] | None:

@@ -33,16 +33,19 @@ class SureTimes(NamedTuple):
 def sure_times(definition: Definition, frontier: Frontier) -> SureTimes | None:
     """Of which times it is known before the batch is read; ``None`` if of none."""
     t_max, max_future = frontier.progress.t_max_us, frontier.guard.max_future_us
-    if t_max is None:
+    if t_max is None or guesses_matter(definition, frontier.guard):
         return None
-    if max_future is not None and USUAL * definition.window.pane_us > max_future:
-        return None  # a guess of how far apart a pane's records are could make a step to a suspect look usual
     # Whatever is within max_future of a trusted time can be reached from it in one step.
     bounds = [FARTHEST_US if max_future is None else t_max + max_future, frontier.limit_us, FARTHEST_US]
     late_before = frontier.late_before(definition)
     oldest = -FARTHEST_US if late_before is None else max(-FARTHEST_US, late_before * definition.window.pane_us)
     newest = min(bound for bound in bounds if bound is not None)
     return SureTimes(oldest, newest) if oldest <= newest else None
+
+
+def guesses_matter(definition: Definition, guard: FutureGuard) -> bool:
+    """Whether a guess of how far apart the records of a pane are could make a step to a suspect look usual."""
+    return guard.max_future_us is not None and USUAL * definition.window.pane_us > guard.max_future_us
 
 
 @dataclass(frozen=True)
