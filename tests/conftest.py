@@ -17,9 +17,11 @@ from tests.spark_support.jvm import SHORT_LIVED
 os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 
 # The same examples in every run: a change that fails is at fault itself. `make soak` goes looking for new ones.
-# How long it takes to make them up says how busy the machine is.
-settings.register_profile("same-examples", derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("new-examples", print_blob=True)
+# How long it takes to make them up, or to run one, says how busy the machine is.
+settings.register_profile(
+    "same-examples", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("new-examples", print_blob=True, deadline=None)
 settings.load_profile("same-examples")
 
 
