@@ -80,7 +80,6 @@ class SparkStages:
         self, frontier: Frontier, plan: BatchPlan | None, degree: int | None
     ) -> tuple[PaneReport[Written], pa.Table | None]:
         """Run the pane job over the batch."""
-        assert self.df is not None
         quarantine, condensing = self.outputs.quarantine, self._condensing(frontier, plan)
         job = PaneJob(
             self.definition,
@@ -91,15 +90,23 @@ class SparkStages:
             None if quarantine is None else quarantine.sink.writer(self.scratch),
             condensing,
         )
-        slots = min(self.settings.slots, degree or self.settings.slots)
-        rows = bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan)
-        if condensing is not None:
-            rows = condensing.select(rows, frontier, slots, self.copies)
-        report = run_pane_job(job, rows)
+        report = self._run_panes(job, plan, degree)
         suspects = together(map_table(file.path) for file in report.suspects)
         self.watch.lap("panes")
         report = replace(report, took_us=self.watch.us("panes"))
-        return report if condensing is None else _as_if_read_by(slots, report), suspects
+        return report if condensing is None else _as_if_read_by(self._readers(degree), report), suspects
+
+    def _run_panes(self, job: PaneJob, plan: BatchPlan | None, degree: int | None) -> PaneReport[Written]:
+        """Where the records are, or where the plan sends them; what Spark can add up comes as sums."""
+        assert self.df is not None
+        rows = bounded(self.df, degree) if plan is None else routed(self.df, self.definition, plan)
+        if job.condensing is not None:
+            rows = job.condensing.select(rows, job.frontier, self._readers(degree), self.copies)
+        return run_pane_job(job, rows)
+
+    def _readers(self, degree: int | None) -> int:
+        """How many tasks read at a time."""
+        return min(self.settings.slots, degree or self.settings.slots)
 
     def _condensing(self, frontier: Frontier, plan: BatchPlan | None) -> Condensing | None:
         """Who adds up records before they are sent, if that is possible and pays; not if tasks must tell."""
