@@ -8,20 +8,20 @@ STAMP := $(VENV)/.installed
 # long, are among the first. 0: no other processes.
 WORKERS ?= 3
 # Those that need no Spark.
-PURE_TESTS := $(addprefix tests/,control kernels lateness model flow queries scheduling simulate traffic)
+PURE_TESTS := $(addprefix tests/,flow kernels lateness lateness_study model properties queries tables testing traffic tuning) lab/tests
 
 .PHONY: demo test lint types imports kernels classes unit bench soak format setup java clean help
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml lab/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed; set PYTHON=/path/to/python3" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "Could not create $(VENV): on Debian and Ubuntu, apt-get install python3-venv" >&2; exit 1; }
-	@echo "Installing skypane and its dependencies into $(VENV) (about a minute, once)"
+	@echo "Installing skypane, its lab and their dependencies into $(VENV) (about a minute, once)"
 	@$(BIN)/python -m pip install -q --disable-pip-version-check uv
 	@# Compiled once here: Spark starts many Python processes, and some places forbid them to write bytecode.
-	@$(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]'
+	@$(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]' -e ./lab
 	@touch $@
 
 setup: $(STAMP) java ## virtual environment, dependencies, Java 17+
@@ -49,6 +49,7 @@ imports: $(STAMP)
 
 kernels: $(STAMP)
 	@$(BIN)/python -c 'from skypane.kernels.warming import warm; warm()'
+	@$(BIN)/python -c 'from skypane_lab.kernels.live_queues import warm_live_queues; warm_live_queues()'
 
 classes: setup kernels
 	@$(BIN)/python -m tests.crash.class_archive
@@ -61,7 +62,7 @@ soak: setup ## long chaos runs: random kills, random schedules, new examples for
 	$(BIN)/pytest -q -m soak
 
 bench: setup ## speed and memory, as ratios against peers measured in the same run
-	@$(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev,bench]'
+	@$(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev,bench]' -e ./lab
 	$(BIN)/python -m benchmarks
 
 format: $(STAMP) ## let ruff tidy the code

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import platform
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +17,12 @@ from rich.console import Console
 ROOT = Path(__file__).parents[1]
 # Spark's workers import the benchmark source by name.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+MISSING = [name for name in ("moocore", "paretoset", "psutil", "skypane_lab") if importlib.util.find_spec(name) is None]
+if MISSING:
+    sys.exit(
+        f"The benchmarks need {', '.join(MISSING)}. Run `make bench` once: it installs the extra 'bench' and the lab."
+    )
 
 import skypane as sp  # noqa: E402
 from benchmarks import (  # noqa: E402

@@ -18,14 +18,14 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.kernels import data_folder
-from skypane.control.damping import Damped
-from skypane.control.elastic import Ds2, ElasticController, Fixed, Fuzzy, Threshold
-from skypane.control.loops import Loops
-from skypane.simulate.cost_model import CostModel
-from skypane.simulate.elastic_run import Elastic, ElasticRun
-from skypane.simulate.figures.elastic_setup import PERIOD_US, SAMPLING_US, machine, stream
-from skypane.simulate.scenario import Scenario
 from skypane.traffic.arrivals.trace import read_trace
+from skypane.tuning.elastic.controllers import Ds2, ElasticController, Fixed, Fuzzy, Threshold
+from skypane.tuning.elastic.damping import Damped
+from skypane.tuning.elastic.loops import Loops
+from skypane_lab.cost_model import CostModel
+from skypane_lab.elastic_run import Elastic, ElasticRun
+from skypane_lab.figures.elastic_setup import PERIOD_US, SAMPLING_US, machine, stream
+from skypane_lab.scenario import Scenario
 
 WORKERS = 64
 LARGE = (12, 52)
@@ -174,7 +174,7 @@ def step_response(name: str) -> dict[str, Any]:
         own = [total for time_s, total in series if at_s < time_s <= at_s + 60]
         began = [total for time_s, total in series if time_s <= at_s][-1]
         right = [index for index, (a, b) in enumerate(pairwise([began, *own]), 1) if (b > a if up else b < a)]
-        settled = own[len(own) // 2 :]
+        warm = own[len(own) // 2 :]
         rows.append(
             {
                 "at_s": at_s,
@@ -182,7 +182,7 @@ def step_response(name: str) -> dict[str, Any]:
                 "periods": min(right, default=None),
                 "reversals": reversals(moves([began, *own])),
                 "from": began,
-                "settled": [min(settled), max(settled)],
+                "settled": [min(warm), max(warm)],
             }
         )
     return {"controller": name, "steps": rows}

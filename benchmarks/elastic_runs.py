@@ -17,14 +17,14 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
+from skypane.api.continuous_query import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
 
 PERIOD: Final = "2.5 seconds"
 WARM_UP_S: Final = 8.0
 """Of the stream: the first steps of a run start Python and compile what Spark makes of the query."""
 LEAST_STEPS: Final = 5
-"""From fewer nothing can be told."""
+"""Fewer do not suffice for a figure."""
 Rows = dict[str, "np.ndarray[Any, Any]"]
 Over = Callable[[Sequence[StepMetrics]], bool]
 """Whether a run is over, by its steps so far."""
@@ -45,6 +45,11 @@ def squeezed(trace: Path, folder: Path, seconds: float, records_per_s: float) ->
     return stream, float(means.max() / means.mean())
 
 
+def fixed_degree(tasks: int) -> dict[str, Any]:
+    """Options of ``parallel`` for so many tasks of both stages, none of which runs in the driver."""
+    return {"degree": tasks, "tuning": sp.Tuning(pane_degree=tasks, inline_rows=0)}
+
+
 def function_query(
     spark: SparkSession, stream: dict[str, Any], work: Callable[[int], None], how: dict[str, Any]
 ) -> ContinuousQuery:
@@ -58,10 +63,10 @@ def function_query(
 
     count.__annotations__["rows"] = dict
     windows = sp.stream(df, time="ts", key="key").window("500 milliseconds")
-    return windows.apply(count, "n long").parallel(inline_rows=0, **how)
+    return windows.apply(count, "n long").parallel(**{"tuning": sp.Tuning(inline_rows=0), **how})
 
 
-def run_query(query: ContinuousQuery, over: Over, most_s: float) -> list[StepMetrics]:
+def run_query(query: ContinuousQuery, over: Over, max_s: float) -> list[StepMetrics]:
     """The steps until it is over by what they say, or so many seconds after the first of them."""
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
     running = query.start(sink=sp.DiscardSink(), checkpoint=folder / "checkpoint")
@@ -69,7 +74,7 @@ def run_query(query: ContinuousQuery, over: Over, most_s: float) -> list[StepMet
     while running.is_active and not over(steps := _with_records(running)):
         now = time.monotonic()
         first = now if first is None and steps else first
-        if first is not None and now - first > most_s:
+        if first is not None and now - first > max_s:
             break
         time.sleep(0.2)
     running.stop()

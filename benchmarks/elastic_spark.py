@@ -19,15 +19,15 @@ from pyspark.sql import SparkSession
 from rich.table import Table
 
 import skypane as sp
-from benchmarks.elastic_runs import PERIOD, WARM_UP_S, all_of, run_query, squeezed, summary, warm
+from benchmarks.elastic_runs import PERIOD, WARM_UP_S, all_of, fixed_degree, run_query, squeezed, summary, warm
 from benchmarks.kernels import data_folder
-from skypane.api.stream import ContinuousQuery
+from skypane.api.continuous_query import ContinuousQuery
 from skypane.spark.metrics import StepMetrics
 
 ATTRIBUTES: Final = 8
 MEAN_CORES: Final = 0.5
 """Of two: bursts need more than one core, quiet times much less."""
-MOST_STEP_S: Final = 1.5
+MAX_STEP_S: Final = 1.5
 """Admission: a step takes in at most what one core does in so long, so that one that is late becomes no later."""
 CONTROLLERS: Final = ("threshold", "ds2", "fuzzy")
 CALIBRATION_RATE: Final = 20_000.0
@@ -48,7 +48,7 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"cores": cores, "seconds": seconds, "records_per_s": round(rate), "traces": {}}
     for trace in traces:
         stream, _ = squeezed(trace, folder, WARM_UP_S + seconds, rate)
-        stream["max_records_per_batch"] = round(MOST_STEP_S / per_record_s)
+        stream["max_records_per_batch"] = round(MAX_STEP_S / per_record_s)
         runs: dict[str, Any] = {}
         found["traces"][trace.stem.removeprefix("arrivals-")] = {"runs": runs}
         for name, how in ways(cores, controllers).items():
@@ -69,7 +69,7 @@ def apart(module: str, *arguments: object) -> dict[str, Any]:
 
 def ways(cores: int, controllers: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Two fixed degrees, and who decides otherwise."""
-    fixed = {f"fixed {n}": {"pane_degree": n, "degree": n} for n in (1, cores)}
+    fixed = {f"fixed {n}": fixed_degree(n) for n in (1, cores)}
     return fixed | {name: {"elastic": sp.Elastic(controller=name, period=PERIOD)} for name in controllers}
 
 
@@ -77,7 +77,7 @@ def calibrated(spark: SparkSession, cores: int) -> float:
     """Seconds of work for a record, which hardly depend on the rate."""
     records = round(CALIBRATION_RATE * CALIBRATION_S)
     stream = {"arrivals": "poisson", "rate": CALIBRATION_RATE, "records": records}
-    query = skyline(spark, {**stream, "max_records_per_batch": records // 8}, {"pane_degree": cores, "degree": cores})
+    query = skyline(spark, {**stream, "max_records_per_batch": records // 8}, fixed_degree(cores))
     # The first steps are cold; of the others each says the same, but for what else the machine does.
     steps = run_query(query, all_of(records), 300.0)[2:]
     costs_s = [cores * busy_ms(step) / 1e3 / step.records for step in steps]
@@ -91,9 +91,9 @@ def busy_ms(step: StepMetrics) -> float:
     return (step.pane_utilization or 0.0) * step.pane_ms + (step.window_utilization or 0.0) * step.window_ms
 
 
-def measure(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any], most_s: float) -> dict[str, Any]:
+def measure(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any], max_s: float) -> dict[str, Any]:
     """One run, without its warm-up."""
-    return summary(warm(run_query(skyline(spark, stream, how), all_of(stream["records"]), most_s)))
+    return summary(warm(run_query(skyline(spark, stream, how), all_of(stream["records"]), max_s)))
 
 
 def skyline(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any]) -> ContinuousQuery:
@@ -109,7 +109,9 @@ def skyline(spark: SparkSession, stream: dict[str, Any], how: dict[str, Any]) ->
     }
     df = spark.readStream.format("skypane-traffic").options(**options).load()
     windows = sp.stream(df, time="ts", key="key").window("1 second", slide="200 milliseconds")
-    return windows.skyline(minimize=[f"a{i}" for i in range(ATTRIBUTES)]).parallel(inline_rows=0, **how)
+    return windows.skyline(minimize=[f"a{i}" for i in range(ATTRIBUTES)]).parallel(
+        **{"tuning": sp.Tuning(inline_rows=0), **how}
+    )
 
 
 def tables(found: dict[str, Any]) -> list[Table]:

@@ -20,18 +20,28 @@ from typing import Any, Final
 import psutil
 
 import skypane as sp
-from benchmarks.elastic_runs import LEAST_STEPS, PERIOD, covered_s, function_query, run_query, summary, wall_s, warm
+from benchmarks.elastic_runs import (
+    LEAST_STEPS,
+    PERIOD,
+    covered_s,
+    fixed_degree,
+    function_query,
+    run_query,
+    summary,
+    wall_s,
+    warm,
+)
 from skypane.spark.metrics import StepMetrics
 
 CORES: Final = multiprocessing.cpu_count()
 SLOTS: Final = 2 * CORES
 RECORDS_PER_S: Final = 400.0
-MOST_STEP_S: Final = 1.5
+MAX_STEP_S: Final = 1.5
 """Admission: a step takes in at most what a core does in so long."""
-MOST_RUN_S: Final = 240.0
+MAX_RUN_S: Final = 240.0
 LOADS: Final = {"with room": 0.275, "without": 0.8}
 """Shares of the machine that the stream needs: less than half of it, and more."""
-FIXED: Final = {"pane_degree": 1, "degree": 1}
+FIXED: Final = fixed_degree(1)
 ELASTIC: Final = {"elastic": sp.Elastic(period=PERIOD)}
 RUNS: Final = (("with room", "fixed 1", FIXED), ("with room", "ds2", ELASTIC), ("without", "ds2", ELASTIC))
 
@@ -59,10 +69,10 @@ def play(spark: Any, cores: float, how: dict[str, Any], before_s: float, after_s
         while time.thread_time() < until:
             sum(i * i for i in range(1_000))
 
-    stream = {"arrivals": "poisson", "rate": RECORDS_PER_S, "max_records_per_batch": round(MOST_STEP_S / cost_s)}
+    stream = {"arrivals": "poisson", "rate": RECORDS_PER_S, "max_records_per_batch": round(MAX_STEP_S / cost_s)}
     stressor = Stressor(before_s, after_s)
     try:
-        steps = warm(run_query(function_query(spark, stream, burn, how), stressor.over, MOST_RUN_S))
+        steps = warm(run_query(function_query(spark, stream, burn, how), stressor.over, MAX_RUN_S))
     finally:
         stressor.end()
     return {

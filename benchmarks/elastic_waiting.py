@@ -15,13 +15,23 @@ from pathlib import Path
 from typing import Any, Final
 
 import skypane as sp
-from benchmarks.elastic_runs import PERIOD, WARM_UP_S, all_of, function_query, run_query, squeezed, summary, warm
+from benchmarks.elastic_runs import (
+    PERIOD,
+    WARM_UP_S,
+    all_of,
+    fixed_degree,
+    function_query,
+    run_query,
+    squeezed,
+    summary,
+    warm,
+)
 
 SLOTS: Final = 8
 MEAN_SLOTS: Final = 2.0
 """What the stream needs on average; each record waits as long as it takes for that."""
 RECORDS_PER_S: Final = 400.0
-MOST_STEP_S: Final = 6.0
+MAX_STEP_S: Final = 6.0
 """Admission: a step takes in at most what one slot does in so long."""
 
 
@@ -33,10 +43,10 @@ def main() -> None:
     found: dict[str, Any] = {}
     for trace in traces:
         stream, highest = squeezed(trace, folder, WARM_UP_S + seconds, RECORDS_PER_S)
-        stream["max_records_per_batch"] = round(MOST_STEP_S * RECORDS_PER_S / MEAN_SLOTS)
+        stream["max_records_per_batch"] = round(MAX_STEP_S * RECORDS_PER_S / MEAN_SLOTS)
         peak = min(SLOTS, math.ceil(highest * MEAN_SLOTS))
         ways: dict[str, dict[str, Any]] = {
-            f"fixed {peak}": {"pane_degree": peak, "degree": peak},
+            f"fixed {peak}": fixed_degree(peak),
             **{name: {"elastic": sp.Elastic(controller=name, period=PERIOD)} for name in controllers},
         }
         runs: dict[str, Any] = {}

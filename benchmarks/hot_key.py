@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.table import Table
-from tests.spark_support.standalone import standalone
 
 from benchmarks.cluster import drive, speed_up_cells, with_speed_up
+from tests.support.spark.standalone import standalone
 
 RATE = 100_000
 """Records per second of 8 anticorrelated attributes: about 450,000 rows may still enter or leave after 10 s."""

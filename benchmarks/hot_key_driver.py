@@ -26,8 +26,9 @@ def main() -> None:
             sp.stream(df, time="ts")
             .live(f"{LIFE_S} seconds")
             .skyline(minimize=[f"a{i}" for i in range(ATTRIBUTES)])
-            .parallel(degree=tasks, ownership=ownership, cut_rows=0)  # also where it does not pay
-            .start(sink=sp.DiscardSink(), checkpoint=folder, trigger="0 seconds", emit="updates")
+            .parallel(degree=tasks, tuning=sp.Tuning(ownership=ownership, cut_rows=0))  # also where it does not pay
+            .emit("updates")
+            .start(sink=sp.DiscardSink(), checkpoint=folder, trigger="0 seconds")
         )
         said = medians_of(query, LIFE_S + 2, int(steps), NAMES)
     growing = [[step.state_rows, step.window_ms] for step in query.metrics().recent[: LIFE_S + 2]]

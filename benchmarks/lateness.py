@@ -14,11 +14,11 @@ from skypane.flow.definition import Definition
 from skypane.lateness.policies.drop_ratio import DropRatio
 from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
+from skypane.lateness_study.plots import plot_outcomes
+from skypane.lateness_study.study import Outcome, Step, cut_by_arrival, run_policy
 from skypane.model.windows import WindowSpec
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
-from skypane.simulate.studies.lateness import Outcome, Step, cut_by_arrival, run_policy
-from skypane.simulate.studies.lateness_plots import plot_outcomes
 from skypane.traffic.reading import chunks
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream
@@ -62,7 +62,7 @@ def reached(quick: bool) -> list[dict[str, Any]]:
                 seconds *= 5  # what counts is how many bursts there are, not how many records
             steps = steps_of(6, rate, seconds, options)
             for policy in (DropRatio(target), Harm(target)):
-                outcome = run_policy(skyline(6), policy, steps, settle=0.3)
+                outcome = run_policy(skyline(6), policy, steps, warm_up=0.3)
                 share = outcome.late_share if isinstance(policy, DropRatio) else outcome.harm_share
                 found.append({"delays": name, "target": target, "reached": share / target, **asdict(outcome)})
     return found
@@ -75,7 +75,7 @@ def harm(quick: bool) -> list[dict[str, Any]]:
         steps = steps_of(attributes, 20_000, 15 if quick else 50, {"disorder": "exponential"})
         for target in (0.01, 0.001):
             for policy in (DropRatio(target), Harm(target)):
-                outcome = run_policy(skyline(attributes), policy, steps, settle=0.3)
+                outcome = run_policy(skyline(attributes), policy, steps, warm_up=0.3)
                 found.append({"attributes": attributes, "target": target, **asdict(outcome)})
     return found
 
@@ -96,7 +96,9 @@ def order(quick: bool) -> list[dict[str, Any]]:
 
 def tables(found: dict[str, Any]) -> list[Table]:
     """One for each study."""
-    ratios = Table(title="Share reached, as a multiple of the target (6 attributes, settled)", title_justify="left")
+    ratios = Table(
+        title="Share reached, as a multiple of the target (6 attributes, after warm-up)", title_justify="left"
+    )
     for column in ("delays", "policy", "records", "late", "harmful", "reached / target", "slack", "window latency"):
         ratios.add_column(column, justify="left" if column in {"delays", "policy"} else "right")
     for row in found["reached"]:

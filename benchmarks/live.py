@@ -24,7 +24,7 @@ from benchmarks.source import DISTRIBUTIONS, bench_stream, draw
 from benchmarks.sustainable import lag_stays
 from skypane.kernels.lifetimes import lifetimes
 
-MOST_RECORDS = 1_000_000
+MAX_RECORDS = 1_000_000
 """How much there is to tell depends on the records of a life, not on their rate: of more, so many are looked at."""
 
 
@@ -68,7 +68,7 @@ def run(spark: SparkSession, quick: bool) -> dict[str, Any]:
         rates = {"taken_per_s": taken(spark, setting, setting.guess)}
         if not quick:
             rates["records_per_s"] = _sustained(partial(_keeps_up, spark, setting), setting.guess)
-        found["settings"][setting.name] = {**rates, **volumes(setting, 200_000 if quick else MOST_RECORDS)}
+        found["settings"][setting.name] = {**rates, **volumes(setting, 200_000 if quick else MAX_RECORDS)}
     for setting in swept:
         ask = partial(taken, spark, setting)
         rate = ask(setting.guess) if quick else levelled(ask, setting.guess)
@@ -83,7 +83,8 @@ def _start(spark: SparkSession, setting: Setting, folder: Path, trigger: str, **
         sp.stream(df, time="ts")
         .live(f"{setting.life_s} seconds")
         .skyline(minimize=[f"a{i}" for i in range(setting.attributes)])
-        .start(checkpoint=folder / "checkpoint", sink=sp.ParquetSink(folder / "out"), trigger=trigger, emit="updates")
+        .emit("updates")
+        .start(checkpoint=folder / "checkpoint", sink=sp.ParquetSink(folder / "out"), trigger=trigger)
     )
 
 
@@ -152,9 +153,7 @@ def tables(found: dict[str, Any]) -> list[Table]:
 
 
 def _settings(found: dict[str, Any]) -> Table:
-    table = Table(
-        title="Live skylines, 5 attributes: highest sustainable rate, and how much is told", title_justify="left"
-    )
+    table = Table(title="Live skylines, 5 attributes: highest sustainable rate, and rows emitted", title_justify="left")
     columns = (
         "points, life",
         "records/s taken",

@@ -38,11 +38,14 @@ def watch(spark: SparkSession, window_s: int, seconds: float) -> list[dict[str, 
     windowed = sp.stream(bench_stream(spark, rate=RATE, attributes=ATTRIBUTES), time="ts").window(
         f"{window_s} seconds", slide="200 milliseconds"
     )
-    query = windowed.skyline(minimize=names).start(
-        checkpoint=folder / "checkpoint",
-        sink=sp.ParquetSink(folder / "out"),
-        trigger="500 milliseconds",
-        emit="changes",
+    query = (
+        windowed.skyline(minimize=names)
+        .emit("changes")
+        .start(
+            checkpoint=folder / "checkpoint",
+            sink=sp.ParquetSink(folder / "out"),
+            trigger="500 milliseconds",
+        )
     )
     samples, began = [], time.monotonic()
     while query.is_active and time.monotonic() - began < seconds:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.table import Table
-from tests.spark_support.standalone import standalone
 
 from benchmarks.cluster import drive, speed_up_cells, with_speed_up
-from skypane.scheduling.partitioning import PARTITIONINGS
+from skypane.flow.plan import PARTITIONINGS
+from tests.support.spark.standalone import standalone
 
 
 def run(quick: bool) -> dict[str, Any]:

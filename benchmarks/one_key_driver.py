@@ -26,7 +26,7 @@ def main() -> None:
             sp.stream(df, time="ts")
             .window("10 seconds", slide="1 second")
             .apply(medians, SCHEMA)
-            .parallel(degree=int(executors), partitioning=partitioning, inline_rows=0, cut_rows=0)
+            .parallel(degree=int(executors), tuning=sp.Tuning(partitioning=partitioning, inline_rows=0, cut_rows=0))
             .start(sink=sp.DiscardSink(), checkpoint=folder, trigger="0 seconds")
         )
         said = medians_of(query, WARM_UP, int(steps), NAMES)

@@ -14,6 +14,7 @@ from rich.table import Table
 from skypane.flow.definition import Definition
 from skypane.flow.panes.lifting import lift_rows
 from skypane.flow.windows.emit.names import emission
+from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import WindowWorker
 from skypane.lateness.progress import Progress
 from skypane.model.columns import GROUP, PANE
@@ -53,7 +54,7 @@ def step_seconds(rate: int, overlap: int, slide: str, emit: str) -> float:
     window = WindowSpec(1_000_000, 1_000_000 // overlap)
     preferences = Preferences.of([f"a{i}" for i in range(ATTRIBUTES)], ())
     definition = Definition(Skyline(preferences), window, "ts", sliding=slide, emit=emission(emit))
-    worker, rng = WindowWorker(definition), np.random.default_rng(3)
+    worker, rng = WindowWorker(definition, slide_for(definition)), np.random.default_rng(3)
     state, before, times = None, Progress(), []
     batch = int(rate * BATCH_S)
     for step in range(7):
@@ -65,7 +66,7 @@ def step_seconds(rate: int, overlap: int, slide: str, emit: str) -> float:
         started = time.process_time()
         report = worker.advance(state, [partials], before, after)
         times.append(time.process_time() - started)
-        state, before = together(report.kept.panes), Progress(punctuation_us=after)
+        state, before = together(report.state.panes), Progress(punctuation_us=after)
     return statistics.mean(times[3:])
 
 

@@ -21,8 +21,8 @@ import skypane as sp
 from benchmarks.medians import SCHEMA, medians
 from benchmarks.windows import START_US
 from skypane.cli.explore import Exploration, exploration, run_once, step_ms
-from skypane.patterns.base import Pattern
-from skypane.patterns.exploration import Explored, rank_correlation
+from skypane.tuning.patterns.base import Pattern
+from skypane.tuning.patterns.exploration import Explored, rank_correlation
 
 ATTRIBUTES = 6
 NAMES = [f"a{i}" for i in range(ATTRIBUTES)]

@@ -16,10 +16,10 @@ from rich.table import Table
 
 import skypane as sp
 from benchmarks.pipeline import skyline_query, wait_until
-from skypane.scheduling.pane_strategies import SPLITTINGS
-from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
+from skypane.flow.plan import WINDOW_SCHEDULINGS
 from skypane.spark.metrics import StepMetrics
 from skypane.spark.sources import register_sources
+from skypane.tuning.splitting.pane_strategies import SPLITTINGS
 
 ATTRIBUTES = 6
 DISPERSION = 1000
@@ -123,15 +123,15 @@ def _measured(
         "partitions": study.partitions,
         "seed": 7,
     }
-    parallel: dict[str, Any] = {study.option: value}
-    how: dict[str, Any] = {"parallel": parallel, "trigger": trigger, "sink": sp.DiscardSink()}
+    tuning: dict[str, Any] = {study.option: value}
+    how: dict[str, Any] = {"trigger": trigger, "sink": sp.DiscardSink()}
     if study.keys:
         fixed |= {"keys": study.keys, "key_skew": 1.0}
         how["key"] = "key"
-        parallel["inline_rows"] = 0  # in the driver nothing would be scheduled
+        tuning["inline_rows"] = 0  # in the driver nothing would be scheduled
     df = spark.readStream.format("skypane-traffic").options(**fixed, **options).load()
     folder = Path(tempfile.mkdtemp(prefix="skypane-bench-"))
-    query = skyline_query(df, ATTRIBUTES, study.slide, folder, **how)
+    query = skyline_query(df, ATTRIBUTES, study.slide, folder, parallel={"tuning": sp.Tuning(**tuning)}, **how)
     wait_until(lambda: query.metrics().steps >= WARM_UP_STEPS + (steps or 0) or not query.is_active)
     began = time.monotonic()
     wait_until(lambda: time.monotonic() - began >= seconds or not query.is_active)

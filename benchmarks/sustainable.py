@@ -18,7 +18,7 @@ from benchmarks.pipeline import no_op_limit, skyline_query
 from benchmarks.scenarios import ORIGINALS, OVERLAPS, SCENARIOS
 from benchmarks.source import START_US, bench_stream
 
-MOST_STEP_S = 2.0
+MAX_STEP_S = 2.0
 """From commit to commit: a record waits for the step that it comes in and for its own."""
 
 
@@ -45,7 +45,7 @@ def keeps_up(spark: SparkSession, attributes: int, slide: str, rate: float, seco
 
     Lag is sampled at every commit. It "does not grow" if the least-squares slope over the measured part is below 3 % of
     real time: at 3 %, a run of 30 s would fall behind by less than one second. Steps must
-    stay short (:data:`MOST_STEP_S`): batches that grow until they pay are no way to keep up, and a few tell no slope.
+    stay short (:data:`MAX_STEP_S`): batches that grow until they pay are no way to keep up, and a few tell no slope.
     """
     df = bench_stream(spark, rate=rate, attributes=attributes)
     return lag_stays(
@@ -71,7 +71,7 @@ def lag_stays(start: Callable[[Path], sp.RunningQuery], seconds: float, warm_up_
     if measured.sum() < 3:
         return False
     slope = float(np.polyfit(clock[measured], lag_s[measured], 1)[0])
-    return slope < 0.03 and float(np.median(np.diff(clock[measured]))) < MOST_STEP_S
+    return slope < 0.03 and float(np.median(np.diff(clock[measured]))) < MAX_STEP_S
 
 
 def highest_rate(

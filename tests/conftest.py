@@ -7,22 +7,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from tests.spark_support.jvm import SHORT_LIVED
+from skypane.kernels import sliding
+from skypane.spark.sources import register_sources
+from tests.support.examples import use_same_examples
+from tests.support.spark.jvm import SHORT_LIVED
 
 # For the embedded session and for those of processes that tests start.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 
-# The same examples in every run: a change that fails is at fault itself. `make soak` goes looking for new ones.
-# How long it takes to make them up, or to run one, says how busy the machine is.
-settings.register_profile(
-    "same-examples", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("new-examples", print_blob=True, deadline=None)
-settings.load_profile("same-examples")
+use_same_examples()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever uses the shared session has the mark ``spark``."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +40,18 @@ def spark(spark_log: Path) -> Iterator[SparkSession]:
     session = sp.embedded_session("skypane-tests", cores=2, log_file=spark_log)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_session_for_sources(spark: SparkSession) -> SparkSession:
+    """The shared session, with the data sources registered."""
+    register_sources(spark)
+    return spark
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _thresholds() -> Iterator[None]:
+    """A threshold that the tests of one file lower is as it was for those of other files."""
+    big_key_rows = sliding.BIG_KEY_ROWS
+    yield
+    sliding.BIG_KEY_ROWS = big_key_rows

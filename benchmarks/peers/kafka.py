@@ -69,14 +69,14 @@ def broker(jars: Path) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """One that nobody listens to."""
+    """A port that no process listens to."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         return int(bound.getsockname()[1])
 
 
 def wait_for(port: int) -> None:
-    """Until somebody listens."""
+    """Wait until a process listens."""
     deadline = time.monotonic() + START_S
     while not listens(port):
         if time.monotonic() > deadline:
@@ -85,6 +85,6 @@ def wait_for(port: int) -> None:
 
 
 def listens(port: int) -> bool:
-    """Whether somebody does."""
+    """Whether a process listens."""
     with socket.socket() as asked:
         return asked.connect_ex(("127.0.0.1", port)) == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ import skypane as sp
 COLUMN = "answer_rows"
 
 
-class Counted(sp.Emission):
+class Counted(sp.extend.Emission):
     """Adds the column ``answer_rows``."""
 
     name = "counted"
@@ -20,20 +20,19 @@ class Counted(sp.Emission):
         """What every row gets."""
         return {COLUMN: pa.int64()}
 
-    def check(self, definition: sp.Definition) -> None:
+    def check(self, definition: sp.extend.Definition) -> None:
         """Corrected answers do not come this way."""
         if definition.allowed_lateness_us:
-            raise sp.OptionError("lateness(allowed=...) corrects answers without counting them. Use emit='full'.")
+            raise sp.OptionError("lateness(allowed=...) corrects answers without counting them. Use .emit('full').")
 
     def fire(
-        self, definition: sp.Definition, slide: sp.Slide, panes: sp.Grouped, span: sp.Span
-    ) -> tuple[Iterable[sp.Fired], pa.Table | None]:
-        """As the windows slide, counted; nothing is kept beyond what the windows after ``span`` need."""
-        fired, kept = slide.fire(panes, span, span.end)
-        return _counted(fired), kept
+        self, definition: sp.extend.Definition, slide: sp.extend.Slide, firing: sp.extend.Firing
+    ) -> sp.extend.Answers:
+        """As the windows slide, counted; nothing is kept beyond what the windows after the span need."""
+        answers = slide.fire(firing, firing.span.end)
+        return answers._replace(fired=[_counted(one) for one in answers.fired])
 
 
-def _counted(fired: Iterable[sp.Fired]) -> Iterator[sp.Fired]:
-    for one in fired:
-        groups = one.answer.groups
-        yield one._replace(marks={COLUMN: groups.sizes[groups.row_ids()]})
+def _counted(fired: sp.extend.Fired) -> sp.extend.Fired:
+    groups = fired.answer.groups
+    return fired._replace(marks={COLUMN: groups.sizes[groups.row_ids()]})

@@ -8,7 +8,7 @@ from typing import Any
 import skypane as sp
 
 
-class LeastLoaded(sp.PaneStrategy):
+class LeastLoaded(sp.extend.PaneStrategy):
     """Like ``pane_rr``, no pane is split; unlike it, a busy worker gets no new pane."""
 
     name = "least_loaded"
@@ -17,12 +17,14 @@ class LeastLoaded(sp.PaneStrategy):
         super().__init__(degree)
         self._homes: dict[int, int] = {}
 
-    def choose(self, pane: int, records: int, shards: Mapping[int, int], queues: sp.Queues) -> list[sp.Allocation]:
+    def choose(
+        self, pane: int, records: int, shards: Mapping[int, int], queues: sp.extend.Queues
+    ) -> list[sp.extend.Allocation]:
         """All records to the pane's home."""
         if pane not in self._homes:
             lengths = queues.lengths()
             self._homes[pane] = min(range(self.degree), key=lengths.__getitem__)
-        return [sp.Allocation(self._homes[pane], records)]
+        return [sp.extend.Allocation(self._homes[pane], records)]
 
     def on_close(self, pane: int, shards: Mapping[int, int]) -> None:
         """A closed pane needs no home."""

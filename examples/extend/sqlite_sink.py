@@ -10,13 +10,13 @@ from pathlib import Path
 import skypane as sp
 
 
-class SqliteSink(sp.Sink):
+class SqliteSink(sp.extend.Sink):
     """One row per answer row, as JSON, with the step that sent it. Give every query a database of its own."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
 
-    def publish(self, step: int, rows: sp.StepRows) -> None:
+    def publish(self, step: int, rows: sp.extend.StepRows) -> None:
         """In one transaction: what an earlier attempt at the step has left is replaced, also by nothing."""
         texts = [(step, json.dumps(row, default=str)) for row in rows.table().to_pylist()]
         with closing(sqlite3.connect(self._path)) as database, database:
@@ -28,7 +28,7 @@ class SqliteSink(sp.Sink):
         """For ``query.explain()``."""
         return f"SQLite {self._path}"
 
-    def read(self) -> list[sp.Row]:
+    def read(self) -> list[sp.extend.Row]:
         """All answers so far."""
         with closing(sqlite3.connect(self._path)) as database:
             return [json.loads(text) for (text,) in database.execute("SELECT row FROM answers ORDER BY step")]

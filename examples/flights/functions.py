@@ -12,7 +12,6 @@ from prepare import prepare_once
 from skyline import flights
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery, Windowed
 
 LATE_CARRIERS = "place int, carrier string, flights long, median_min double"
 
@@ -55,12 +54,12 @@ class MadeUp:
         return [{"flights": state["flights"], "made_up_share": 1 - spread[0, 1] / spread[0, 0]}]
 
 
-def days(landings: Any) -> Windowed:
+def days(landings: Any) -> sp.Windowed:
     """For each airport, the last day, every six hours."""
     return sp.stream(landings, time="ts", key="origin").window("1 day", slide="6 hours")
 
 
-def question(landings: Any, name: str) -> ContinuousQuery:
+def question(landings: Any, name: str) -> sp.ContinuousQuery:
     """Of the two."""
     windows = days(landings)
     return windows.apply(late_carriers, LATE_CARRIERS) if name == "late_carriers" else windows.fold(MadeUp)

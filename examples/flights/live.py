@@ -14,19 +14,19 @@ from pyspark.sql import DataFrame
 from skyline import BEST, flights
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 
-def live_front(landings: DataFrame) -> ContinuousQuery:
+def live_front(landings: DataFrame) -> sp.ContinuousQuery:
     """At every instant, of the flights due in the six hours before: those that no other of the airport beats."""
     return (
         sp.stream(landings, time="ts", key="origin")
         .live("6 hours")
         .skyline(minimize=BEST["minimize"], maximize=BEST["maximize"])
         .lateness(sp.KSlack())
+        .emit("intervals")
     )
 
 
@@ -61,9 +61,7 @@ def main() -> None:
     prepare_once(given.file, given.days)
     spark = sp.embedded_session()
     with tempfile.TemporaryDirectory() as folder:
-        query = live_front(flights(spark, given.file)).start(
-            sink=sp.ParquetSink(f"{folder}/front"), emit="intervals", available_now=True
-        )
+        query = live_front(flights(spark, given.file)).start(sink=sp.ParquetSink(f"{folder}/front"), available_now=True)
         query.await_termination()
         history = spark.read.parquet(f"{folder}/front")
         print(f"{history.count():,} stays in a front, of {query.metrics().ledger.accepted:,} flights")

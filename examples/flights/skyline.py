@@ -10,7 +10,6 @@ from prepare import prepare_once
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
 from skypane.spark.sources import register_sources
 
 BEST = {"minimize": ["arr_delay_min", "dep_delay_min"], "maximize": ["speed_mph"]}
@@ -19,12 +18,12 @@ BEST = {"minimize": ["arr_delay_min", "dep_delay_min"], "maximize": ["speed_mph"
 def flights(spark: SparkSession, path: Path, speed: float = 0) -> DataFrame:
     """The stream of landings; ``speed`` 0 replays as fast as it is read, 3600 an hour in a second."""
     register_sources(spark)
-    # About two days of landings in each micro-batch: between them the punctuation moves on, and some are late.
+    # About two days of landings in each micro-batch: between them the watermark moves on, and some are late.
     options: dict[str, str | float] = {"path": str(path), "speed": speed, "max_records_per_batch": 2_000}
     return spark.readStream.format("skypane-replay").options(**options).load()
 
 
-def best_flights(landings: DataFrame) -> ContinuousQuery:
+def best_flights(landings: DataFrame) -> sp.ContinuousQuery:
     """Every six hours, over the last day: flights that no other of the same airport beats in all respects."""
     return (
         sp.stream(landings, time="ts", key="origin")

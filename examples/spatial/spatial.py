@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.table import Table
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
 
 START_US = 1_700_000_000_000_000
 TREES = (
@@ -68,14 +67,14 @@ def points(spark: SparkSession, folder: Path, attributes: int) -> DataFrame:
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
-def best_points(stream: DataFrame, attributes: int) -> ContinuousQuery:
+def best_points(stream: DataFrame, attributes: int) -> sp.ContinuousQuery:
     """Windows of one second every 10 ms: points that no other one is below in all attributes."""
     windows = sp.stream(stream, time="ts").window("1 second", slide="10 milliseconds")
     skyline = windows.skyline(minimize=[f"a{i}" for i in range(attributes)])
     return skyline.lateness(sp.FixedDelay("0 seconds"))
 
 
-def run(query: ContinuousQuery, tree: str | None, folder: Path) -> Run:
+def run(query: sp.ContinuousQuery, tree: str | None, folder: Path) -> Run:
     """In one tree, or as the planner says, to the end of the stream."""
     began = time.perf_counter()
     asked = query if tree is None else query.parallel(pattern=tree)

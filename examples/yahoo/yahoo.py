@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
 
 START_US = 1_700_000_000_000_000
 WINDOW = "10 seconds"
@@ -60,7 +59,7 @@ def views(spark: SparkSession, folder: Path) -> DataFrame:
     return stream.where("event = 'view'").join(F.broadcast(owners), "ad").select("ts", "campaign")
 
 
-def counted(viewed: DataFrame) -> ContinuousQuery:
+def counted(viewed: DataFrame) -> sp.ContinuousQuery:
     """How many views each campaign has in each window, and when the last one was."""
     windows = sp.stream(viewed, time="ts", key="campaign").window(WINDOW)
     return windows.aggregate(views="count", last="max(ts)").lateness(sp.FixedDelay("0 seconds"))

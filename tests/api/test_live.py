@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import skypane as sp
-from skypane.api.run_options import RunOptions
-from skypane.api.stream import ContinuousQuery, Stream
+from skypane.api.continuous_query import ContinuousQuery
+from skypane.api.options.run_options import RunOptions
+from skypane.api.stream import Stream
 from skypane.flow.windows.emit.updates import Updates
 from skypane.lateness.policy import slack_warning
 from skypane.model.errors import OptionError
@@ -19,6 +20,7 @@ from skypane.spark.explain import explain
 STREAM = Stream(None, "ts", ("city",))  # type: ignore[arg-type]  # no records are looked at
 LIVE = STREAM.live("10 seconds")
 SKYLINE = LIVE.skyline(minimize="price")
+WINDOWS = STREAM.window("1 s").skyline(minimize="p")
 
 
 def planned(query: ContinuousQuery, **run: Any) -> Any:
@@ -27,10 +29,10 @@ def planned(query: ContinuousQuery, **run: Any) -> Any:
 
 def test_updates_are_what_is_sent_unless_something_else_is_said() -> None:
     assert planned(SKYLINE).emit == Updates()
-    assert planned(SKYLINE, emit="intervals").emit.name == "intervals"
+    assert planned(SKYLINE.emit("intervals")).emit.name == "intervals"
     assert planned(STREAM.window("1 second").skyline(minimize="price")).emit.name == "full"
-    without = planned(SKYLINE, expiries=False)
-    assert without.emit == sp.Updates(expiries=False)
+    without = planned(SKYLINE.emit("updates", expiries=False))
+    assert without.emit == sp.extend.Updates(expiries=False)
     assert without.describe() != planned(SKYLINE).describe(), "other rows are sent: another query"
 
 
@@ -42,26 +44,32 @@ def test_panes_are_coarse_however_fine_times_are(life: str, pane_us: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("query", "run", "message"),
+    ("query", "message"),
     [
-        (SKYLINE, {"emit": "full"}, "emit='full' is about windows, and live.* Use emit='updates' or emit='intervals'"),
-        (SKYLINE, {"emit": "changes"}, "emit='changes' is about windows"),
-        (SKYLINE, {"emit": "intervals", "expiries": False}, "expiries=False is for emit='updates', not for"),
-        (SKYLINE.lateness(allowed="1 second"), {}, "what live.* has told of an instant is final. Wait longer"),
-        (SKYLINE.parallel(sliding="critical"), {}, "sliding='critical' is how windows slide"),
-        (SKYLINE.parallel(processing="in_order"), {}, "processing='in_order' compares ways to fill windows"),
-        (LIVE.top_delta(5, minimize="price"), {}, "with top_delta, a record that stays also changes its kmax"),
-        (LIVE.aggregate(n="count"), {}, "the answers of aggregates? are not records"),
-        (STREAM.window("1 s").skyline(minimize="p"), {"emit": "updates"}, "windows are answered when they end. Use"),
-        (STREAM.window("1 s").skyline(minimize="p"), {"emit": "intervals"}, "emit='intervals' is about every instant"),
-        (STREAM.window("1 s").skyline(minimize="p"), {"expiries": False}, "expiries=False is for emit='updates'"),
+        (SKYLINE.emit("full"), "emit..full.* is about windows, and live.* Use .emit..updates.* or .emit..intervals"),
+        (SKYLINE.emit("changes"), "emit..changes.* is about windows"),
+        (SKYLINE.lateness(allowed="1 second"), "what live.* final. Wait longer"),
+        (SKYLINE.parallel(tuning=sp.Tuning(sliding="critical")), "sliding='critical' .* Leave it out"),
+        (
+            SKYLINE.parallel(tuning=sp.Tuning(processing="in_order")),
+            "processing='in_order' compares ways to fill windows",
+        ),
+        (LIVE.top_delta(5, minimize="price"), "with top_delta, a record that stays also changes its kmax"),
+        (LIVE.aggregate(n="count"), "the answers of aggregates? are not records"),
+        (WINDOWS.emit("updates"), "windows are answered when they end. Use"),
+        (WINDOWS.emit("updates", expiries=False), "windows are answered when they end. Use"),
+        (WINDOWS.emit("intervals"), "emit..intervals.* is about every instant"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_the_reason(
-    query: ContinuousQuery, run: dict[str, Any], message: str
-) -> None:
+def test_what_makes_no_sense_is_refused_with_the_reason(query: ContinuousQuery, message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        planned(query, **run)
+        planned(query)
+
+
+def test_only_updates_can_leave_out_expiries() -> None:
+    for query, emission in ((SKYLINE, "intervals"), (WINDOWS, "full"), (WINDOWS, "changes")):
+        with pytest.raises(OptionError, match=f"expiries=False is for .emit..updates.*, not for .emit..{emission}"):
+            query.emit(emission, expiries=False)
 
 
 def test_there_is_no_slide_and_no_life_of_zero() -> None:
@@ -87,7 +95,7 @@ def test_a_long_wait_is_told_in_lives() -> None:
 
 def test_expiries_are_sent_or_not() -> None:
     with pytest.raises(OptionError, match="expiries='no' must be true or false"):
-        sp.Updates(expiries="no")  # type: ignore[arg-type]
+        sp.extend.Updates(expiries="no")  # type: ignore[arg-type]
 
 
 def explained(query: ContinuousQuery, **run: Any) -> str:
@@ -102,12 +110,12 @@ def test_a_live_query_is_explained_without_windows() -> None:
     assert "windows" not in text
     unkeyed = Stream(None, "ts", ()).live("1 second").skyline(minimize="price")  # type: ignore[arg-type]
     assert "none (one answer)" in explained(unkeyed, available_now=True)
-    assert "every record is told to leave when it would" in explained(unkeyed, available_now=True, flush=True)
+    assert "every record leaves when it expires" in explained(unkeyed, available_now=True, flush=True)
 
 
 def test_windows_of_records_are_neither_closed_by_the_clock_nor_in_order() -> None:
     query = STREAM.window_rows(10).skyline(minimize="price")
-    assert "without records open windows are told as they are" in explained(query)
+    assert "without records open windows are emitted as they are" in explained(query)
     assert "open windows stay open" in explained(query, available_now=True, checkpoint="somewhere")
     with pytest.raises(OptionError, match="processing='in_order' compares ways to fill windows of time"):
-        planned(query.parallel(processing="in_order"))
+        planned(query.parallel(tuning=sp.Tuning(processing="in_order")))

@@ -17,28 +17,31 @@ from typing import Any, cast
 import pyarrow as pa
 
 import skypane as sp
-from skypane.api.run_options import RunOptions
+from skypane.api.options.run_options import RunOptions
 from skypane.flow.definition import Definition
+from skypane.flow.plan import EngineFacts, StagePlan
+from skypane.flow.program import Program
 from skypane.flow.reports import PaneReport
 from skypane.flow.step import Flow
 from skypane.local.preparation import prepare
 from skypane.model.ledger import Ledger
-from skypane.scheduling.batch_plan import BatchPlan
-from skypane.scheduling.partitioning import WindowShare
-from skypane.spark import launch
+from skypane.spark.claims import claim_sinks
 from skypane.spark.driver import StepDriver
 from skypane.spark.executors.base import GivenSlots
-from skypane.spark.jobs import window_job
+from skypane.spark.fingerprint import fingerprint
 from skypane.spark.jobs.pane_job import PaneJob
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.options import LaunchOptions
-from skypane.spark.outputs import Outputs
+from skypane.spark.outputs import Outputs, outputs_of
 from skypane.spark.ports import SparkStages
 from skypane.spark.sinks.base import Continuation
+from skypane.spark.store import state_files
 from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.store.writers import Written
-from tests.chaos.configurations import Configuration
+from skypane.spark.transfer import Transfer
 from tests.chaos.memory_disk import MemoryDisk
+from tests.support.configurations import Configuration
+from tests.support.random_plans import RandomStepTuner
 
 NO_SPARK = cast("Any", None)
 
@@ -50,25 +53,16 @@ class Stages(SparkStages):
     tasks: tuple[pa.Table, ...] = ()
     rng: random.Random = field(default_factory=random.Random)
 
-    def _run_panes(self, job: PaneJob, plan: BatchPlan | None, degree: int | None) -> PaneReport[Written]:
+    def _run_panes(self, job: PaneJob, plan: StagePlan) -> PaneReport[Written]:
         # Any record may be anywhere, also when the batch comes again: that must change nothing.
-        count = plan.degree if plan is not None else self.rng.choice([1, 1, degree or 2])
+        routing = plan.routing
+        count = routing.degree if routing is not None else self.rng.choice([1, 1, plan.pane_tasks or 2])
         rows = self.tasks[0]
         if count == 1:
             return PaneReport.merge([job.run(iter(rows.to_batches()))], job.frontier.guard)
         where = [self.rng.randrange(count) for _ in range(rows.num_rows)]
         tasks = [rows.filter(pa.array([w == task for w in where], pa.bool_())) for task in range(count)]
         return PaneReport.merge([job.run(iter(task.to_batches())) for task in tasks], job.frontier.guard)
-
-    def _in_driver(self, rows: int, shares: Sequence[WindowShare]) -> bool:
-        return True
-
-    def _threads(self, tasks: int, degree: int, *, in_driver: bool) -> int:
-        return 1
-
-    @property
-    def _embedded(self) -> bool:
-        return True
 
     def _run_tasks(self, tasks: int, run: Callable[[int], str]) -> list[str]:
         return [run(task) for task in range(tasks)]
@@ -78,6 +72,8 @@ class Driver(StepDriver):
     """The real one; its batches are tables."""
 
     rng = random.Random(0)
+    random_plans = False
+    """Whether a tuner draws any legal plan for each step, also for one that is repeated."""
 
     def _stages(self, number: int, scratch: Path, watch: Any, df: Any) -> SparkStages:
         stages = super()._stages(number, scratch, watch, None)
@@ -110,7 +106,7 @@ class Work:
     @cached_property
     def plan(self) -> tuple[Definition, LaunchOptions]:
         sinks: dict[str, Any] = dict.fromkeys(self.configuration.outputs, sp.ConsoleSink())
-        run = RunOptions(sp.ConsoleSink(), emit=self.configuration.emit, **sinks)
+        run = RunOptions(sp.ConsoleSink(), **sinks)
         return self.configuration.build(NO_SPARK).plan(run, slots=2)
 
     @cached_property
@@ -123,12 +119,12 @@ class Work:
     @cached_property
     def planned_outputs(self) -> Outputs:
         definition, options = self.plan
-        return launch._outputs(definition, options, self.batches[0].schema, self.prepared[0].schema)
+        return outputs_of(Program.of(definition), options, self.batches[0].schema, self.prepared[0].schema)
 
     def run(self, disk: MemoryDisk) -> Ledger:
         """One process, from its start to the end of the stream; raises whatever ends it before."""
         # What a process remembers is lost with it.
-        window_job._cache.clear()
+        state_files._cache.clear()
         checkpoint = Checkpoint(self.root / "checkpoint")
         try:
             driver = self._open(checkpoint)
@@ -141,20 +137,28 @@ class Work:
     def _open(self, checkpoint: Checkpoint) -> Driver:
         definition, options = self.plan
         records = self.batches[0].schema
-        flow = Flow.of(
-            definition, options.punctuator, options.settings.degree_policy(most=8), options.settings.splitting
-        )
-        manifest = checkpoint.open(launch._fingerprint(definition, records), flow.start())
+        tuner = options.parallel.tuner(definition, slots=2, embedded=True, max_degree=8)
+        if Driver.random_plans:
+            tuner = RandomStepTuner(rng=Driver.rng)
+        flow = Flow.of(definition, options.punctuator, tuner)
+        manifest = checkpoint.open(fingerprint(definition, records), flow.start())
         outputs = Outputs(**{o.name: replace(o, sink=sp.ParquetSink(self.root / o.name)) for o in self.planned_outputs})
-        continuation = Continuation(
-            checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint", born=checkpoint.born
+        continuation = Continuation(checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint")
+        claim_sinks(NO_SPARK, outputs, checkpoint, continuation)
+        driver = Driver(
+            spark=NO_SPARK,
+            flow=flow,
+            tuner=tuner,
+            checkpoint=checkpoint,
+            manifest=manifest,
+            outputs=outputs,
+            transfer=Transfer(Sending(), None),
+            executors=RandomSlots(rng=Driver.rng),
+            engine=EngineFacts(),
         )
-        launch._open_sinks(NO_SPARK, outputs, checkpoint, continuation)
-        slots, all_sent = RandomSlots(rng=Driver.rng), Sending()
-        driver = Driver(NO_SPARK, flow, checkpoint, manifest, outputs, options.settings, all_sent, slots)
         # A source that is behind now and then: degrees that follow it go up and down.
         driver.backlog_us = lambda: driver.rng.choice([None, 0.0, 1e7])
-        driver.follow()
+        driver.scale()
         return driver
 
     def _take_all(self, driver: Driver, disk: MemoryDisk, spark: Path) -> None:

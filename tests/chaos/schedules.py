@@ -16,9 +16,9 @@ from skypane.model.errors import SkypaneError
 from skypane.model.ledger import Ledger
 from skypane.spark.store import past
 from skypane.spark.store.disk import using
-from tests.chaos.configurations import random_configuration
 from tests.chaos.memory_disk import Ended, Fault, FaultKind, MemoryDisk
 from tests.chaos.process import Driver, Work
+from tests.support.configurations import random_configuration
 from tests.support.records import SCHEMA
 
 _STEP_FILE = re.compile(r"step-(\d+)-\d+\.parquet")
@@ -56,7 +56,7 @@ class World:
         disk = MemoryDisk(rng)
         before = [disk.copy(rng)]
         with using(disk):
-            Driver.rng = rng
+            Driver.rng, Driver.random_plans = rng, False
             ledger = replace(work, on_step=lambda: before.append(disk.copy(rng))).run(disk)
             outcome = Outcome(ledger, contents(disk, work))
         return cls(seed, work, outcome, before, disk.operations)
@@ -72,6 +72,7 @@ def run_schedule(world: World, seed: int) -> list[str]:
     Driver.rng = rng
     left = world.operations - begin.operations
     faults = [_fault(rng, left, again=index > 0) for index in range(rng.choice([1, 1, 2, 2, 3]))]
+    Driver.random_plans = rng.random() < 0.5
     what = f"world {world.seed}, schedule {seed}, {world.work.configuration}"
     try:
         with using(disk):

@@ -12,10 +12,10 @@ import pytest
 
 from skypane.model.errors import SkypaneError
 from skypane.spark.store.disk import using
-from tests.chaos.configurations import Configuration
 from tests.chaos.memory_disk import MemoryDisk
 from tests.chaos.process import Driver, Work
 from tests.chaos.schedules import Outcome, World, contents, difference, record
+from tests.support.configurations import Configuration
 from tests.support.records import SCHEMA
 
 WORLDS, DAMAGES = 40, 15

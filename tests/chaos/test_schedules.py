@@ -15,15 +15,15 @@ import pyarrow as pa
 import pytest
 
 from skypane.api.by_name import POLICIES
-from skypane.api.options import OPTIONS
+from skypane.api.options.declarations import OPTIONS
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.spark.store import past
 from skypane.spark.store.disk import using
-from tests.chaos.configurations import QUERIES, Configuration, random_configuration
 from tests.chaos.memory_disk import MemoryDisk
 from tests.chaos.process import Work
 from tests.chaos.schedules import World, contents, record, run_schedule
+from tests.support.configurations import QUERIES, Configuration, random_configuration
 from tests.support.records import SCHEMA
 
 WORLDS, SCHEDULES = 100, 5
@@ -82,7 +82,9 @@ def test_configurations_leave_no_option_out() -> None:
         given |= {"policy": configuration.policy, "emit": configuration.emit, "query": configuration.query}
         for name, value in given.items():
             chosen.setdefault(name, set()).add(str(value))
-    wanted = {option.name for option in OPTIONS if option.section in {"lateness", "parallel"}}
+    wanted = {
+        option.name for option in OPTIONS if option.section.split(".")[0] in {"partition", "lateness", "parallel"}
+    }
     assert {name for name in wanted if len(chosen.get(name, ())) < 2} == set()
     for name, all_of_them in (("sliding", SLIDES), ("policy", POLICIES), ("emit", EMISSIONS), ("query", QUERIES)):
         assert chosen[name] >= {*all_of_them}, name
@@ -91,7 +93,7 @@ def test_configurations_leave_no_option_out() -> None:
 def test_records_far_ahead_that_are_believed_may_all_be_in_the_gaps_between_windows() -> None:
     batch = pa.Table.from_pylist([record(0, 100_000), record(1, 10**15 + 600_000), record(2, 10**15 + 700_000)], SCHEMA)
     configuration = Configuration(
-        "aggregate", ("500 milliseconds", "1 second"), (), "kslack", "full", lateness={"future_support": 2}
+        "aggregate", ("500 milliseconds", "1 second"), (), "kslack", "full", lateness={"support": 2}
     )
     work, disk = Work(configuration, [batch]), MemoryDisk(World.of(0).before[0].rng)
     with using(disk):

@@ -23,7 +23,7 @@ def said(*arguments: str, code: int = 0) -> str:
     return result.output
 
 
-@pytest.mark.parametrize("command", ["demo", "init", "run", "generate", "inspect", "lateness", "simulate"])
+@pytest.mark.parametrize("command", ["demo", "init", "run", "generate", "inspect", "lateness"])
 def test_help_of_every_command_has_a_summary_and_options(command: str) -> None:
     text = said(command, "--help")
     usage, _, rest = text.partition("[OPTIONS]")
@@ -73,14 +73,6 @@ def test_lateness_compares_policies_on_a_file(tmp_path: Path) -> None:
         (["lateness", "missing.parquet"], ["missing.parquet", "does not exist"]),
         (["lateness", "--generate", "--records", "50", "--targets", "0"], ["targets", "above 0 and below 100"]),
         (["lateness", "--generate", "--records", "50", "--minimize", "price"], ["price", "a0"]),
-        (["simulate", "--strategy", "best"], ["--strategy", "best", "pane_rr", "adaptive_pid"]),
-        (["simulate", "--window-strategy", "best"], ["--window-strategy", "win_fb_merge"]),
-        (["simulate", "--degree", "0-3"], ["--degree", "1 to 1000"]),
-        (["simulate", "--degree", "many"], ["--degree", "'1-17'"]),
-        (["simulate", "--dispersion", "0"], ["--dispersion", "1 to 10000"]),
-        (["simulate", "--rate", "-5"], ["--rate", "1 to 1e+07"]),
-        (["simulate", "--window-degree", "0"], ["--window-degree", "1 to 1000"]),
-        (["simulate", "--duration", "1 s"], ["--duration", "3 to 36000"]),
         (["explore", "--simulate", "1"], ["--simulate", "2 to 256"]),
         (
             ["explore", *COUNT, "--elastic", "--max-degree", "2", "--tree", "PF(2,2)"],
@@ -88,12 +80,9 @@ def test_lateness_compares_policies_on_a_file(tmp_path: Path) -> None:
         ),
         (
             ["explore", *COUNT, "--degree", "3", "--partitioning", "pane"],
-            ["explore tries every way to share the work: leave out degree=3, partitioning='pane'."],
+            ["explore tries every pattern itself. Leave out degree=3, partitioning='pane'."],
         ),
         (["explore", *COUNT, "--tree", "KF(2)", "--tree", "PF(2,2)"], ["PF(2,2)", "WinMapReduce"]),
-        (["simulate", "--points", "round"], ["--points", "anticorrelated"]),
-        (["simulate", "--machine", "missing.json"], ["--machine", "missing.json", "--calibrate"]),
-        (["simulate", "--figure", "99"], ["--figure", "8a"]),
     ],
 )
 def test_errors_name_the_option_and_the_remedy(arguments: list[str], names: list[str], tmp_path: Path) -> None:
@@ -112,8 +101,6 @@ def test_errors_name_the_option_and_the_remedy(arguments: list[str], names: list
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["simulate", "--figure", "14", "--output"],
-        ["simulate", "--calibrate"],
         ["inspect", "--generate", "--records", "1000", "--plots"],
         ["lateness", "--generate", "--records", "1000", "--plot"],
     ],
@@ -124,19 +111,3 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(arguments: list
     text = said(*arguments, str(taken / "folder" / "file"), code=2)
     assert text.startswith(f"error: {arguments[-1]}: the folder {taken}")
     assert "is a file" in text
-
-
-def test_simulate_a_stage_of_each_kind(tmp_path: Path) -> None:
-    machine = tmp_path / "machine.json"
-    assert "anticorrelated" in said("simulate", "--calibrate", str(machine))
-    stream = ["--rate", "5000", "--duration", "9 s", "--degree", "2,3", "--machine", str(machine)]
-    text = said("simulate", "--strategy", "combine", "--strategy", "tuple_rr", *stream, "--window-strategy", "win_fb")
-    assert text.count("combine") == text.count("tuple_rr") == 2
-    assert "3.00" in text  # tuple_rr with 3 workers makes 3 shards of every pane
-
-
-def test_simulate_draws_a_figure(tmp_path: Path) -> None:
-    text = said("simulate", "--figure", "14", "--output", str(tmp_path))
-    assert "fig-14.png" in text
-    assert (tmp_path / "fig-14.png").read_bytes()[:4] == b"\x89PNG"
-    assert (tmp_path / "fig-14.md").read_text().count("|") > 20

@@ -77,17 +77,17 @@ class FarAhead:
 
     def metrics(self) -> Metrics:
         known: dict[str, Any] = {f.name: None if "None" in str(f.type) else 0 for f in fields(StepMetrics)}
-        last = StepMetrics(**{**known, "last_windows": (), "punctuation_us": 2**59, "window_latency_ms": 5.0})
+        last = StepMetrics(**{**known, "last_windows": (), "watermark_us": 2**59, "window_latency_ms": 5.0})
         return Metrics(Ledger(10), Judgement(), 122, 1, last, (last,))
 
 
 def test_a_live_query_tells_changes_and_may_end_in_any_year() -> None:
     query: Any = FarAhead()
-    panel = ProgressPanel(query, "title", live_times=False, told="changes told")
+    panel = ProgressPanel(query, "title", live_times=False, answers_label="changes emitted")
     with (console := Console(width=120)).capture() as shown:
         console.print(panel)
-    assert "122 changes told" in panel.line()
-    assert "changes  122 told " in shown.get()
+    assert "122 changes emitted" in panel.line()
+    assert "changes  122 emitted " in shown.get()
     assert "10:45:03.42" in shown.get()
     assert "windows" not in shown.get()
 

@@ -21,7 +21,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import skypane as sp
-from skypane.api.options import MOVED, OPTIONS, SECTIONS, options_of
+from skypane.api.options.declarations import OPTIONS, SECTIONS, option_at, options_of
+from skypane.api.options.spelling import MOVED
 from skypane.cli import app
 from skypane.cli.init import sample, toml
 from skypane.cli.reference import as_markdown
@@ -122,9 +123,9 @@ def test_the_command_line_says_the_same_as_a_file() -> None:
         "query_key": ["a", "b"],
         "query_delta": "1_000",
         "query_aggregate": ["n=count", "p = mean(price)", "q=max_by(a, if(b = 1, c, d))"],
-        "lateness_max_future": "none",
+        "lateness_guard_max_future": "none",
         "lateness_target": "5 %",
-        "parallel_inline_rows": "7",
+        "parallel_tuning_inline_rows": "7",
         "run_flush": False,
         "run_name": "best",
         "late_format": "parquet:some/where",
@@ -138,8 +139,9 @@ def test_the_command_line_says_the_same_as_a_file() -> None:
             "delta": 1000,
             "aggregate": {"n": "count", "p": "mean(price)", "q": "max_by(a, if(b = 1, c, d))"},
         },
-        "lateness": {"max_future": None, "target": 0.05},
-        "parallel": {"inline_rows": 7},
+        "lateness": {"target": 0.05},
+        "lateness.guard": {"max_future": None},
+        "parallel.tuning": {"inline_rows": 7},
         "run": {"flush": False, "name": "best"},
         "late": {"format": "parquet", "path": "some/where", "options": {"x": "1"}},
         "sink": {"format": "console"},
@@ -161,7 +163,7 @@ def test_a_policy_on_the_command_line_replaces_that_of_the_file(text: str, polic
     spec = load_spec(path, given_settings({"lateness_policy": text, "sink_format": "discard"}))
     assert spec["lateness"].pop("allowed") == "3 s"
     assert spec["sink"] == {"format": "discard"}
-    assert plan(spec).query.waiting.policy == policy
+    assert plan(spec).query.lateness_options.policy == policy
 
 
 @pytest.mark.parametrize(
@@ -176,12 +178,27 @@ def test_a_policy_on_the_command_line_replaces_that_of_the_file(text: str, polic
         ("[query]\nkey = [1]", r"key=\[1\] must be a name or a list of names"),
         ("[query]\naggregate = {n = 1}", r"aggregate=\{'n': 1\} must be a table"),
         ("[lateness]\ntarget = 5", r"\[lateness\]: target=5 must be a share between 0 and 1"),
-        ("[parallel]\npane_degree = 0", r"pane_degree=0 must be a whole number from 1 to 10000"),
+        (
+            "[parallel.tuning]\npane_degree = 0",
+            r"\[parallel.tuning\]: pane_degree=0 must be a whole number from 1 to 10000",
+        ),
         ("[run]\nflush = 'yes'", r"\[run\]: flush='yes' must be true or false"),
         ("[run]\ntrigger = 'none'", r"trigger='none' is not a duration"),
         (
             "[run]\nslide_strategy = 'tiles'",
-            r"slide_strategy has moved from \[run\]: write sliding = ... in \[parallel\]",
+            r"slide_strategy has moved from \[run\]: write sliding = ... in \[parallel.tuning\]",
+        ),
+        ("[run]\nemit = 'changes'", r"emit has moved from \[run\]: write emit = ... in \[query\]"),
+        (
+            "[parallel]\nsplitting = 'adaptive'",
+            r"moved from \[parallel\]: write splitting = ... in \[parallel.tuning\]",
+        ),
+        ("[lateness]\nfuture_support = 3", r"moved from \[lateness\]: write support = ... in \[lateness.guard\]"),
+        ("[lateness]\npartition_timeout = '1 s'", r"moved from \[lateness\]: write timeout = ... in \[partition\]"),
+        ("[lateness]\nguard = 3", r"lateness.guard must be a section, written \[lateness.guard\]"),
+        (
+            "[parallel.tunning]\nsplitting = 'adaptive'",
+            r"unknown setting 'tunning' in \[parallel\]. Did you mean \[parallel.tuning\]",
         ),
         ("[run]\nallowed_lateness = '1 s'", r"moved from \[run\]: write allowed = ... in \[lateness\]"),
         ("[run", r"The file .*query.toml cannot be read"),
@@ -193,8 +210,11 @@ def test_mistakes_in_a_file_are_named(text: str, message: str, folder: Path) -> 
 
 
 def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
-    for section, name in MOVED.values():
-        assert name in {option.name for option in options_of(section)}
+    for old, new in MOVED.items():
+        section, _, name = old.rpartition(".")
+        assert section in SECTIONS
+        assert name not in {option.name for option in options_of(section)}
+        assert option_at(new).path == new
 
 
 @pytest.mark.usefixtures("no_spark")
@@ -210,7 +230,7 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--delay", "1 s"], ["'kslack' with delay='1 s'", "unexpected setting 'delay'"]),
         (["--pane-degree", "many"], ["--pane-degree='many' must be a whole number from 1"]),
         (["--elastic", "--degree", "2"], ["elastic decides the degrees itself", "max_degree"]),
-        (["--max-degree", "2"], ["max_degree: only with elastic = true"]),
+        (["--max-degree", "2"], ["max_degree: needs elastic = true"]),
         (["--elastic", "--min-degree", "3", "--max-degree", "2"], ["max_degree=2 is less than min_degree=3"]),
         (["--elastic", "--controller", "pid"], ["--controller='pid' is unknown", "fuzzy, threshold, ds2"]),
         (["--source-option", "oops"], ["--source-option 'oops' must be written name=value"]),
@@ -221,8 +241,8 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--minimize", "price"], ["price", "a0"]),
         (["--k", "3"], ["type skyline does not take k", "minimize, maximize"]),
         (["--type", "top_delta"], ["type top_delta needs delta"]),
-        (["--across", "max"], ["sp.stream(..., partition='name')"]),
-        (["--emit", "changes", "--allowed-lateness", "1 s"], ["lateness(allowed=...)", "emit='full'"]),
+        (["--across", "max"], ["across: needs partition = ... in [query] (--partition)"]),
+        (["--emit", "changes", "--allowed-lateness", "1 s"], ["lateness(allowed=...)", ".emit('full')"]),
         (["--sliding", "fast"], ["--sliding='fast' is unknown", "auto, critical"]),
         (["--sink", "parquet"], ["needs a path", "--sink parquet:FOLDER"]),
         (["--sink", "console", "--sink-option", "a=b"], ["format console takes no options"]),
@@ -280,10 +300,10 @@ def test_windows_that_cannot_be_meant(folder: Path, windows: str, options: list[
 def test_elastic_degrees_from_a_file_and_options(folder: Path) -> None:
     path = written(folder, f"{COMPLETE}[parallel]\nelastic = true\nmax_degree = 9\ncontroller = 'ds2'\n")
     given = given_settings({"parallel_max_degree": "12", "parallel_period": "1 s"})
-    chosen = plan(load_spec(path, {"parallel": given["parallel"]})).query.parallelism
+    chosen = plan(load_spec(path, {"parallel": given["parallel"]})).query.parallel_options
     assert chosen.elastic == sp.Elastic(max_degree=12, controller="ds2", period="1 s")
     off = given_settings({"parallel_elastic_off": True})
-    assert plan(load_spec(path, {"parallel": off["parallel"]})).query.parallelism.elastic is False
+    assert plan(load_spec(path, {"parallel": off["parallel"]})).query.parallel_options.elastic is False
 
 
 def test_whoever_says_how_many_tasks_replaces_who_said_it_in_the_file(folder: Path) -> None:
@@ -292,21 +312,21 @@ def test_whoever_says_how_many_tasks_replaces_who_said_it_in_the_file(folder: Pa
     def chosen(said: str, **options: Any) -> Any:
         path = written(folder, f"{COMPLETE}[parallel]\n{said}\n")
         given = given_settings({f"parallel_{name}": value for name, value in options.items()})
-        return plan(load_spec(path, {"parallel": given["parallel"]})).query.parallelism
+        return plan(load_spec(path, {"parallel": given["parallel"]})).query.parallel_options
 
-    fixed, elastic, tree = "degree = 2\npane_degree = 3", "elastic = true\nmax_degree = 9", "pattern = 'KF(2)'"
+    fixed, elastic, tree = "degree = 2\ntuning.pane_degree = 3", "elastic = true\nmax_degree = 9", "pattern = 'KF(2)'"
     for said in (fixed, tree):
         found = chosen(said, elastic=True)
-        assert (found.elastic, found.degree, found.pane_degree) == (sp.Elastic(), None, None)
+        assert (found.elastic, found.degree, found.tuning.pane_degree) == (sp.Elastic(), None, None)
         assert found.tree is None
     for said in (elastic, tree):
         found = chosen(said, degree="4")
         assert (found.elastic, found.degree, found.tree) == (False, 4, None)
     for said in (elastic, fixed):
         assert str(chosen(said, pattern="KF(3)").tree) == "KF(3)"
-    assert chosen(fixed, degree="4").pane_degree == 3
+    assert chosen(fixed, degree="4").tuning.pane_degree == 3
     with pytest.raises(sp.OptionError, match="elastic decides the degrees itself"):
-        chosen("cut_rows = 5", elastic=True, degree="4")
+        chosen("max_latency = '1 s'", elastic=True, degree="4")
 
 
 def test_windows_of_records_replace_those_of_the_file(folder: Path) -> None:

@@ -15,11 +15,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
-from skypane.control.elastic import ElasticDecision, Snapshot
+from skypane.api.continuous_query import ContinuousQuery
 from skypane.spark.executors.cluster import Cluster
-from tests.spark_support.jvm import SHORT_LIVED
-from tests.spark_support.streams import read_batches
+from skypane.tuning.elastic.controllers import ElasticDecision, Snapshot
+from tests.support.spark.jvm import SHORT_LIVED
+from tests.support.spark.streams import read_batches
 
 WAIT_S = 240
 
@@ -39,13 +39,13 @@ def elastic_query(df: DataFrame, controller: Any) -> ContinuousQuery:
     """Decided after every step."""
     windowed = sp.stream(df, time="ts", key="city").window("1 second", slide="500 milliseconds")
     elastic = sp.Elastic(max_degree=3, controller=controller, period="1 millisecond", dwell=1)
-    return windowed.skyline(minimize="a", maximize="b").parallel(elastic=elastic, inline_rows=0)
+    return windowed.skyline(minimize="a", maximize="b").parallel(elastic=elastic, tuning=sp.Tuning(inline_rows=0))
 
 
 def fixed_query(df: DataFrame) -> ContinuousQuery:
     """Two tasks in each stage, always."""
     windowed = sp.stream(df, time="ts", key="zone").window("1 second", slide="500 milliseconds")
-    return windowed.top_delta(2, minimize="a", maximize="b").parallel(degree=2, inline_rows=0)
+    return windowed.top_delta(2, minimize="a", maximize="b").parallel(degree=2, tuning=sp.Tuning(inline_rows=0))
 
 
 def outputs(folder: Path) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Process:
             return False
         if executors is None:
             return True
-        warm = self.running._run._driver._executors.ready()
+        warm = self.running._run._driver.executors.ready()
         return len(self.cluster.executors()) == executors and warm in (None, executors)
 
     def play(self, stream: dict[str, Any], records: int, controller: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Process:
         count.__annotations__["rows"] = dict
         df = self.spark.readStream.format("skypane-traffic").options(**stream).load()
         asked = sp.stream(df, time="ts", key="key").window("500 milliseconds").apply(count, "n long, last long")
-        query = asked.parallel(elastic=sp.Elastic(max_degree=3, controller=controller), inline_rows=0)
+        query = asked.parallel(elastic=sp.Elastic(max_degree=3, controller=controller), tuning=sp.Tuning(inline_rows=0))
         options: dict[str, Any] = {
             "sink": sp.ParquetSink(self.folder / "played"),
             "checkpoint": self.folder / "playing",

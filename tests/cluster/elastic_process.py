@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skypane.flow.panes.admission import DELAY
-from tests.crash.processes import DriverProcess
-from tests.spark_support.streams import Outputs, write_batches
+from skypane.model.columns import DELAY
+from tests.support.spark.processes import DriverProcess
+from tests.support.spark.streams import Outputs, write_batches
 
 EXECUTOR = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
 

@@ -12,8 +12,8 @@ import pytest
 
 from skypane.traffic import Position, TrafficSpec, stream_of
 from tests.cluster.elastic_process import ElasticProcess
-from tests.spark_support.standalone import standalone
-from tests.spark_support.streams import micros
+from tests.support.spark.standalone import standalone
+from tests.support.spark.streams import micros
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak, pytest.mark.timeout(900)]
 

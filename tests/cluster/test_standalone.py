@@ -15,12 +15,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from skypane.api.stream import ContinuousQuery
+from skypane.api.continuous_query import ContinuousQuery
 from skypane.traffic import Position, TrafficSpec, stream_of
 from tests.cluster.elastic_driver import elastic_query, fixed_query
 from tests.cluster.elastic_process import ElasticProcess, stored_outputs
-from tests.spark_support.standalone import standalone
-from tests.spark_support.streams import (
+from tests.support.marks import LONG
+from tests.support.records import SCHEMA
+from tests.support.spark.standalone import standalone
+from tests.support.spark.streams import (
     Outputs,
     assert_answers,
     assert_fates,
@@ -29,8 +31,6 @@ from tests.spark_support.streams import (
     read_batches,
     write_batches,
 )
-from tests.support.marks import LONG
-from tests.support.records import SCHEMA
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -128,7 +128,7 @@ def check_outputs(
     """Answers are the oracle's, fates the pure engine's, and the ledger adds up."""
     outputs = stored_outputs(folder)
     assert_answers(spark, definition_of(query), batches, outputs)
-    assert_fates(definition_of(query), query.waiting.policy, batches, outputs)
+    assert_fates(definition_of(query), query.lateness_options.policy, batches, outputs)
     assert said["ledger"]["accepted"] == sum(batch.num_rows for batch in batches) - len(outputs.lost())
     return outputs
 

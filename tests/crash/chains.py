@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skypane.spark.store.failpoints import POINTS
-from tests.chaos.configurations import Configuration
-from tests.crash.processes import WAIT_S, DriverProcess, Launcher
-from tests.spark_support.streams import random_batches, write_batches
+from tests.support.configurations import Configuration
+from tests.support.spark.processes import WAIT_S, DriverProcess, Launcher
+from tests.support.spark.streams import random_batches, write_batches
 
 BATCHES = 14
 STEP_POINTS = [point for point in POINTS if point != "intent.logged"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.crash import selection
 from tests.crash.chains import PLAIN_CUTS, world_in
-from tests.spark_support.jvm import ARCHIVE, ARCHIVING
+from tests.support.spark.jvm import ARCHIVE, ARCHIVING
 
 
 def main() -> None:

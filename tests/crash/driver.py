@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 import skypane as sp
 from skypane.spark.sinks.base import Sink
 from skypane.spark.store import failpoints
-from tests.chaos.configurations import Configuration
+from tests.support.configurations import Configuration
 
 SCHEMA = "n bigint, ts timestamp, city string, zone int, a double, b bigint"
 
@@ -39,10 +40,8 @@ def carry_out(spark: SparkSession, orders: dict[str, Any]) -> dict[str, Any]:
     out = Path(orders["output"])
     sinks: dict[str, Any] = {name: sink(kind, out / name) for name, kind in orders["sinks"].items()}
     results = sinks.pop("results")
-    query = configuration.build(df).parallel(**orders["parallel"])
-    running = query.start(
-        sink=results, checkpoint=out / "checkpoint", emit=configuration.emit, **sinks, **orders["options"]
-    )
+    query = replace(configuration, parallel={**configuration.parallel, **orders["parallel"]}).build(df)
+    running = query.start(sink=results, checkpoint=out / "checkpoint", **sinks, **orders["options"])
     running.await_termination()
     metrics = running.metrics()
     return {"ledger": metrics.ledger.to_json(), "windows": metrics.windows}
@@ -55,7 +54,7 @@ def sink(kind: str, path: Path) -> Sink:
     if kind == "json":
         return sp.FormatSink("json", path=str(path))
     if kind == "function":
-        return sp.CallableSink(lambda df, step: keep(path, df, step))
+        return sp.extend.CallableSink(lambda df, step: keep(path, df, step))
     assert kind == "discard"
     return sp.DiscardSink()
 

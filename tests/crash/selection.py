@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.chaos import configurations
-from tests.chaos.configurations import Configuration
 from tests.crash.chains import Chain
+from tests.support import configurations
+from tests.support.configurations import Configuration
 
 SKYLINE = Chain(
     "skyline",

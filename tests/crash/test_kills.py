@@ -15,7 +15,6 @@ import pytest
 from skypane.api.by_name import POLICIES
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.spark.store.failpoints import POINTS
-from tests.chaos.configurations import QUERIES, Configuration, random_configuration
 from tests.crash import selection
 from tests.crash.chains import (
     BATCHES,
@@ -30,6 +29,7 @@ from tests.crash.chains import (
     logged_offsets,
     world_in,
 )
+from tests.support.configurations import QUERIES, Configuration, random_configuration
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
@@ -112,7 +112,7 @@ def test_killed_again_and_again_whatever_the_query(world: World, seed: int) -> N
 def any_configuration(rng: random.Random) -> Configuration:
     """One whose answers do not depend on how long the processes were away."""
     found = random_configuration(rng)
-    return replace(found, lateness={**found.lateness, "partition_timeout": "1000 days"})
+    return replace(found, lateness={**found.lateness, "timeout": "1000 days"})
 
 
 def kill_often(world: World, chain: Chain, rng: random.Random) -> None:

@@ -28,6 +28,7 @@ def test_every_block_is_python_and_every_public_name_exists() -> None:
     for block in BLOCKS:
         compile(re.sub(r"^# examples.*\n", "class Excerpt:\n", block), "docs/extend.md", "exec")
     assert set(re.findall(r"\bsp\.([A-Z]\w+)", PAGE)) <= set(sp.__all__)
+    assert set(re.findall(r"\bsp\.extend\.(\w+)", PAGE)) <= set(sp.extend.__all__)
     assert all(hasattr(testing, name) for name in re.findall(r"import (check_\w+)", PAGE))
 
 

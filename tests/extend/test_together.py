@@ -18,7 +18,7 @@ from near_best import NearBest
 from recent_delays import RecentDelays
 from sqlite_sink import SqliteSink
 from tests.extend.conftest import EXAMPLES
-from tests.spark_support.streams import WAIT_S, CollectSink, micros, random_batches, read_batches, write_batches
+from tests.support.spark.streams import WAIT_S, CollectSink, micros, random_batches, read_batches, write_batches
 
 pytestmark = pytest.mark.spark
 
@@ -29,7 +29,7 @@ QUERY = NearBest("a", 1.0)
 
 def expected(lost: set[int]) -> dict[tuple[str | None, int], list[int]]:
     """The numbers of the records that the reference chooses, for every city and window over the accepted ones."""
-    members: dict[tuple[str | None, int], list[sp.Row]] = defaultdict(list)
+    members: dict[tuple[str | None, int], list[sp.extend.Row]] = defaultdict(list)
     for row in pa.concat_tables(BATCHES).to_pylist():
         if row["n"] not in lost:
             start = micros(row["ts"]) // SLIDE_US * SLIDE_US
@@ -64,12 +64,12 @@ def test_extensions_of_every_kind_work_together(spark: SparkSession, tmp_path: P
             .window("1 second", slide="250 milliseconds")
             .query(QUERY)
             .lateness(RecentDelays(3))
-            .parallel(splitting=LeastLoaded, pane_degree=pane_degree)
+            .parallel(tuning=sp.Tuning(splitting=LeastLoaded, pane_degree=pane_degree))
+            .emit(Counted())
             .start(
                 sink=sink,
                 late=late,
                 quarantine=quarantine,
-                emit=Counted(),
                 checkpoint=tmp_path / "checkpoint",
                 available_now=True,
                 **options,

@@ -1,9 +1,9 @@
-"""What a definition refuses: columns that the result adds, but only where it adds them."""
+"""What a definition refuses: columns that the result adds, but only where it adds them; where its query runs."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pytest
@@ -12,6 +12,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.windows.emit.changes import Changes
 from skypane.model.errors import SchemaError
 from skypane.model.windows import WindowSpec
+from skypane.queries.frames import Placement
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 
@@ -57,3 +58,26 @@ def test_columns_are_refused_by_their_role(definition: Definition, message: str)
     PLAIN.check(RECORDS)
     with pytest.raises(SchemaError, match=message):
         definition.check(RECORDS)
+
+
+@dataclass(frozen=True)
+class Placed(Skyline):
+    """Remembers where it runs."""
+
+    placement: Placement | None = None
+
+    def placed(self, placement: Placement) -> Placed:
+        return replace(self, placement=placement)
+
+
+def test_a_query_runs_where_its_definition_says() -> None:
+    question = Placed(Preferences.of("a", ()))
+    definition = Definition(question, WindowSpec(2, 1), "ts", ("key",), allowed_lateness_us=1)
+    place = Placement("ts", ("key",), WindowSpec(2, 1), "UTC", amendable=True)
+    assert definition.query == replace(question, placement=place)
+    assert definition.question == question
+    assert definition.query is definition.query
+    elsewhere = replace(definition, time_zone=None, sets_aside=True)
+    assert elsewhere.query == replace(question, placement=replace(place, time_zone=None, tolerant=True))
+    inside = replace(definition, keys=("counter",), runs_in=definition.placement)
+    assert (inside.query, inside.keys) == (definition.query, ("counter",))

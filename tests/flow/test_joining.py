@@ -9,11 +9,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skypane.flow.joining import ALONE, Bounds, JoinRows, Shared, SharedJoin
+from skypane.flow.joining import LOCAL_JOIN, Bounds, DistributedJoin, JoinRows, JoinWork
+from skypane.flow.plan import OWNERSHIPS, Ownership
 from skypane.kernels import sliding
 from skypane.kernels.sliding import EXACT, STILL_ALIVE
 from skypane.model.panes import NO_PANE
-from skypane.scheduling.ownership import JOIN_VISITS, OWNERSHIPS, JoinSharing, Ownership
+from skypane.tuning.sharing.joins import JOIN_VISITS, JoinSharing
 
 
 def joined_before(random: np.random.Generator, sizes: list[int]) -> JoinRows:
@@ -25,7 +26,7 @@ def joined_before(random: np.random.Generator, sizes: list[int]) -> JoinRows:
     values = random.integers(0, 5, (rows, 3)).astype(np.float64)
     old = JoinRows(values, panes, panes < 6, offsets, np.full(rows, NO_PANE), np.full(rows, STILL_ALIVE))
     before = old.some(np.flatnonzero(old.fresh))
-    ALONE.join(before, EXACT)
+    LOCAL_JOIN.join(before, EXACT)
     old.set_bounds(np.flatnonzero(old.fresh), before.critical, before.died)
     return old._replace(fresh=~old.fresh)
 
@@ -42,16 +43,16 @@ def test_the_bounds_are_those_of_one_task(
     sizes: list[int], tasks: int, ownership: Ownership, large: int, seed: int
 ) -> None:
     rows = joined_before(np.random.default_rng(seed), sizes)
-    asked: list[SharedJoin] = []
+    asked: list[JoinWork] = []
 
-    def ask(join: SharedJoin, tasks: int) -> list[Bounds]:
+    def ask(join: JoinWork, tasks: int) -> list[Bounds]:
         asked.append(join)
         return [join.bounds_of(task) for task in range(tasks)]
 
     alone, shared = (rows._replace(critical=rows.critical.copy(), died=rows.died.copy()) for _ in range(2))
     with mock.patch.object(sliding, "BIG_KEY_ROWS", 0):
-        ALONE.join(alone, EXACT)
-        Shared(tasks, JoinSharing(ownership, large * JOIN_VISITS), ask).join(shared, EXACT)
+        LOCAL_JOIN.join(alone, EXACT)
+        DistributedJoin(tasks, JoinSharing(ownership, large * JOIN_VISITS), ask).join(shared, EXACT)
     assert shared.critical.tolist() == alone.critical.tolist()
     assert shared.died.tolist() == alone.died.tolist()
     sent = [rows for join in asked for rows in np.diff(join.rows.offsets).tolist() if rows]

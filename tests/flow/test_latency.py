@@ -85,7 +85,7 @@ def test_first_arrivals_are_listed_window_by_window(
 
 
 def test_the_clock_stays_small_however_much_windows_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency, "MOST_SEALED", 64)
+    monkeypatch.setattr(latency, "MAX_SEALED", 64)
     window = WindowSpec.parse("5 minutes", "1 second")
     clock, found = PaneClock(), Latencies()
     for pane in range(2 * window.panes_per_window):

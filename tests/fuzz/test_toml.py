@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from skypane.api.options import OPTIONS, SECTIONS
+from skypane.api.options.declarations import OPTIONS, SECTIONS
 from skypane.cli import app
 from skypane.cli.init import init
 from skypane.cli.run_query import plan

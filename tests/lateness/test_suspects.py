@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.lateness.future_guard import FutureGuard
-from skypane.lateness.suspects import Ending, Known, Suspects, Verdict, judge
+from skypane.lateness.suspects import Known, Suspects, Verdict, judge
 from skypane.lateness.trust import TaskTrust
+from skypane.model.ending import Ending
 
 SECOND_US, HOUR_US = 1_000_000, 3_600_000_000
 DAY_US = 24 * HOUR_US
@@ -52,13 +53,13 @@ class Fates:
             sum(map(len, tasks)),
             self.guard.live_from_us(self.t_max_us, self.advanced_us, now_us),
         )
-        self._settle(judge(self.guard, known, _both(self.held, doubted), now_us), now_us)
+        self._resolve(judge(self.guard, known, _both(self.held, doubted), now_us), now_us)
 
     def end(self, ending: Ending, now_us: int = NOW_US) -> None:
         known = Known(self.t_max_us, self.recent_us)
-        self._settle(judge(self.guard, known, self.held, now_us, ending), now_us)
+        self._resolve(judge(self.guard, known, self.held, now_us, ending), now_us)
 
-    def _settle(self, verdict: Verdict, now_us: int) -> None:
+    def _resolve(self, verdict: Verdict, now_us: int) -> None:
         suspects = verdict.suspects
         if self.t_max_us is not None:
             assert (self.held.times_us > self.t_max_us).all()
@@ -66,7 +67,7 @@ class Fates:
         self.refused += suspects.times_us[verdict.refused].tolist()
         self.advanced_us = self.advanced_us if verdict.t_max_us == self.t_max_us else now_us
         self.t_max_us, self.recent_us = verdict.t_max_us, verdict.recent_us
-        kept = verdict.kept
+        kept = verdict.still_held
         self.held = Suspects(suspects.times_us[kept], suspects.others[kept], suspects.behind[kept], kept[kept])
 
     def outcome(self) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ import skypane as sp
 from skypane.kernels import sliding
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline_intervals import SkylineIntervals
-from tests.local.test_frames import MAKERS, TYPES, rows_of
+from tests.support.frames import MAKERS, TYPES, rows_of
 
 EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 SCHEMA = pa.schema(

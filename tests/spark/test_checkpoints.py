@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import zlib
 from pathlib import Path
@@ -14,10 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from skypane.api.stream import Windowed
+from skypane.api.windowed import Windowed
 from skypane.spark.sinks.base import Continuation
-from skypane.spark.store.migrations import FORMAT_VERSION
-from tests.spark_support.streams import (
+from skypane.spark.store.formats import FORMAT
+from tests.support.marks import LONG
+from tests.support.spark.streams import (
     WAIT_S,
     CollectSink,
     Outputs,
@@ -27,7 +27,6 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
-from tests.support.marks import LONG
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +58,7 @@ def checkpoint(left_open: Path, tmp_path: Path) -> Path:
 
 
 def refuse(windowed: Windowed, checkpoint: Path, message: str, inline_rows: int = 100_000) -> None:
-    query = windowed.skyline(minimize="a").parallel(inline_rows=inline_rows)
+    query = windowed.skyline(minimize="a").parallel(tuning=sp.Tuning(inline_rows=inline_rows))
     with pytest.raises(sp.CheckpointError, match=message):
         run_to_end(query, Outputs(), checkpoint=checkpoint)
 
@@ -123,8 +122,10 @@ def test_a_changed_query_is_refused_with_the_difference(windowed: Windowed, chec
 
 def test_policy_sinks_and_degree_may_change(windowed: Windowed, checkpoint: Path) -> None:
     outputs = Outputs()
-    query = windowed.skyline(minimize="a").lateness(sp.FixedDelay("10 seconds"), max_future="2 days")
-    run_to_end(query.parallel(degree=4, inline_rows=0), outputs, checkpoint=checkpoint)
+    query = windowed.skyline(minimize="a").lateness(
+        sp.FixedDelay("10 seconds"), guard=sp.TimeGuard(max_future="2 days")
+    )
+    run_to_end(query.parallel(degree=4, tuning=sp.Tuning(inline_rows=0)), outputs, checkpoint=checkpoint)
     assert outputs.results.rows()
 
 
@@ -145,7 +146,7 @@ def test_a_time_zone_or_column_order_of_the_session_may_change(
         spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
         turned = read_batches(spark, tmp_path / "in").select("b", "a", "zone", "city", "ts", "n")
         again = sp.stream(turned, time="ts", key="city").window("1 second", slide="500 ms").top_k(2, score="a")
-        run_to_end(again.parallel(inline_rows=inline_rows), got, checkpoint=tmp_path / "g")
+        run_to_end(again.parallel(tuning=sp.Tuning(inline_rows=inline_rows)), got, checkpoint=tmp_path / "g")
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert {row["n"] for row in got.results.rows()} == {row["n"] for row in wanted.results.rows()}
@@ -171,10 +172,10 @@ def test_a_damaged_manifest_is_refused(windowed: Windowed, checkpoint: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["query.json", "manifests/0000000002.json"])
-def test_an_unknown_version_is_refused(windowed: Windowed, checkpoint: Path, name: str) -> None:
-    reseal(checkpoint / name, lambda body: body.update(version=99))
-    reads = rf"this skypane reads versions 2 to {FORMAT_VERSION}\. Use the skypane that"
-    refuse(windowed, checkpoint, rf"{Path(name).name} has format version 99; {reads}")
+def test_an_unknown_format_is_refused(windowed: Windowed, checkpoint: Path, name: str) -> None:
+    reseal(checkpoint / name, lambda body: body.update(format=99))
+    found = rf"folder {checkpoint} has format 99 \(file {Path(name).name}\), "
+    refuse(windowed, checkpoint, rf"{found}.* reads format {FORMAT}\. Give a new .*, or use the skypane version that")
 
 
 @pytest.mark.parametrize("inline_rows", [0, 100_000])
@@ -183,8 +184,8 @@ def test_a_damaged_state_file_is_refused(windowed: Windowed, tmp_path: Path, inl
     checkpoint = tmp_path / "own"
     run_to_end(windowed.skyline(minimize="a"), Outputs(), checkpoint=checkpoint, flush=False)
     forget_state_cache()
-    manifest = json.loads(max((checkpoint / "manifests").glob("*.json")).read_text())["body"]["manifest"]
-    for part in manifest["state"]["kept"]["panes"]:
+    manifest = json.loads(max((checkpoint / "manifests").glob("*.json")).read_text())["body"]
+    for part in manifest["questions"][""]["rows"]["panes"]:
         path = checkpoint / "state" / part["file"]["name"]
         body = bytearray(path.read_bytes())
         body[len(body) // 2] ^= 1
@@ -200,9 +201,9 @@ def test_a_damaged_state_file_is_refused(windowed: Windowed, tmp_path: Path, inl
 
 def forget_state_cache() -> None:
     """As a new process would: what is in memory cannot be damaged on disk."""
-    from skypane.spark.jobs import window_job  # noqa: PLC0415
+    from skypane.spark.store import state_files  # noqa: PLC0415
 
-    window_job._cache.clear()
+    state_files._cache.clear()
 
 
 @pytest.mark.parametrize("lost", ["manifests", "spark"])
@@ -218,8 +219,8 @@ def test_only_what_is_needed_is_kept(windowed: Windowed, checkpoint: Path) -> No
     assert list((checkpoint / "scratch").iterdir()) == []
     named = set()
     for path in (checkpoint / "manifests").iterdir():
-        manifest = json.loads(path.read_text())["body"]["manifest"]
-        named |= {part["file"]["name"] for parts in manifest["state"]["kept"].values() for part in parts}
+        kept = json.loads(path.read_text())["body"]["questions"][""]["rows"]
+        named |= {part["file"]["name"] for parts in kept.values() for part in parts}
     assert {path.name for path in (checkpoint / "state").iterdir()} == named
     assert pa.ipc.open_file(next((checkpoint / "state").iterdir())).read_all().num_rows > 0
 
@@ -237,44 +238,3 @@ def test_a_failed_start_leaves_the_checkpoint_free(windowed: Windowed, tmp_path:
     running = query.start(checkpoint=tmp_path / "c", available_now=True, **{**outputs.options(), "sink": sink})
     assert running.await_termination(WAIT_S)
     assert refused.value is not None
-
-
-def test_a_checkpoint_of_0_1_is_continued(spark: SparkSession, tmp_path: Path) -> None:
-    """Four of seven files were read by 0.1; the rest is read now, and sinks hold what one run over all would give."""
-    kept = Path(__file__).parent.parent / "fixtures" / "checkpoint-v2"
-    sinks = ("results", "late", "quarantine")
-    for name in ("checkpoint", "in", *sinks):
-        shutil.copytree(kept / name, tmp_path / "old" / name)
-    for index, path in enumerate(sorted((tmp_path / "old" / "in").iterdir())):
-        # The order in which Spark takes them.
-        os.utime(path, (1_700_000_000 + index * 10,) * 2)
-    for path in (tmp_path / "old" / "checkpoint" / "spark" / "sources" / "0").iterdir():
-        path.write_text(path.read_text().replace("file:///fixture", (tmp_path / "old").as_uri()))
-    schema = "n bigint, ts timestamp, city string, a double, b bigint"
-    df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(tmp_path / "old" / "in"))
-    stream = sp.stream(df, time="ts", key="city").window("2 seconds", slide="1 second")
-    query = (
-        stream.skyline(minimize="a", maximize="b")
-        .lateness(sp.FixedDelay("1 second"), allowed="1 second")
-        .parallel(splitting="adaptive_pid", pane_degree=2)
-    )
-    delivered, rows = {}, {}
-    for run in ("old", "new"):
-        folder = tmp_path / run
-        results, late, quarantine = (sp.ParquetSink(folder / name) for name in sinks)
-        running = query.start(
-            sink=results,
-            late=late,
-            quarantine=quarantine,
-            checkpoint=folder / "checkpoint",
-            available_now=True,
-            flush=True,
-        )
-        assert running.await_termination(WAIT_S)
-        delivered[run] = running.metrics().ledger
-        tables = {name: spark.read.parquet(str(folder / name)).toArrow().to_pylist() for name in sinks}
-        rows[run] = {name: sorted(map(repr, table)) for name, table in tables.items()}
-    assert all(rows["new"].values())
-    assert rows["old"] == rows["new"]
-    assert delivered["old"] == delivered["new"]
-    assert delivered["old"].late == len(rows["old"]["late"])

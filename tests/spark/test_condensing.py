@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +14,24 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
+from skypane.api.continuous_query import ContinuousQuery
 from skypane.flow.definition import Definition
-from skypane.flow.panes import density
 from skypane.flow.panes.admission import Frontier
-from skypane.flow.panes.condensed import sure_times
 from skypane.flow.panes.worker import PaneWorker
+from skypane.flow.program import Program
 from skypane.flow.reports import PaneReport
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.progress import Progress
 from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
-from skypane.spark.jobs.condensing import Condensing, aggregates_of
+from skypane.spark.condensing.certain_range import certain_range
+from skypane.spark.condensing.eligibility import condensing_of
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.prepare import normalised_keys, with_computed_columns
 from skypane.spark.session_copies import SessionCopies
-from tests.spark_support.streams import WAIT_S, CollectSink, random_batches, read_batches, write_batches
+from skypane.tuning import density
 from tests.support.records import SCHEMA
+from tests.support.spark.streams import WAIT_S, CollectSink, random_batches, read_batches, write_batches
 
 pytestmark = pytest.mark.spark
 
@@ -56,8 +56,8 @@ ASKED = {
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few records there are."""
-    monkeypatch.setattr(density, "LEAST_RECORDS", 0)
-    monkeypatch.setattr(density, "LEAST_RECORDS_PER_ROW", 0)
+    monkeypatch.setattr(density, "MIN_RECORDS", 0)
+    monkeypatch.setattr(density, "MIN_RECORDS_PER_ROW", 0)
 
 
 def dirty(rng: random.Random, rows: int) -> pa.Table:
@@ -95,17 +95,16 @@ def test_a_task_reports_the_same(spark: SparkSession, keys: tuple[str, ...], see
     prepared = with_computed_columns(df, definition.query, keys)
     expressions = definition.query.expressions()
     sending = Sending.of(prepared, expressions, keys, {"ts", *(definition.query.reads() or ())})
-    sending = replace(sending, aggregates=aggregates_of(prepared, definition, sending))
-    assert sending.aggregates is not None
+    condensing = condensing_of(prepared, definition, sending, GUARD, whole_records=False)
+    assert condensing is not None
     sent = sending.select(prepared)
     for punctuation_us, limit_us in ((None, None), (-8 * SECOND_US, 25 * SECOND_US), (4 * SECOND_US, None)):
         progress = Progress(t_max_us=10 * SECOND_US, front_us=10 * SECOND_US, punctuation_us=punctuation_us)
         frontier = Frontier(progress, GUARD, limit_us)
-        plain = PaneWorker(definition, frontier)
+        plain = PaneWorker(Program.of(definition), frontier)
         plain.feed(sending.completed(sent.toArrow()))
-        condensing = Condensing(definition, sending)
         rows_of_both = condensing.select(sent, frontier, 2, SessionCopies()).toArrow()
-        worker = PaneWorker(definition, frontier)
+        worker = PaneWorker(Program.of(definition), frontier)
         worker.feed_condensed(condensing.condensed(rows_of_both))
         worker.feed(condensing.records(rows_of_both))
         one, other = plain.finish(), worker.finish()
@@ -165,9 +164,9 @@ def test_answers_and_fates_are_the_same(
     assert before.ledger == after.ledger
     assert after.ledger.late
     assert after.ledger.quarantined
-    told = ("records", "late", "held", "quarantined", "t_max_us", "front_us", "punctuation_us", "slack_us", "windows")
-    assert [[getattr(step, name) for name in told] for step in before.recent] == [
-        [getattr(step, name) for name in told] for step in after.recent
+    compared = ("records", "late", "held", "quarantined", "t_max_us", "front_us", "watermark_us", "slack_us", "windows")
+    assert [[getattr(step, name) for name in compared] for step in before.recent] == [
+        [getattr(step, name) for name in compared] for step in after.recent
     ]
     assert [step.condensed for step in before.recent] == [0] * len(before.recent)
     condensed = [step.condensed for step in after.recent if step.records]
@@ -189,8 +188,11 @@ def test_not_where_records_are_wanted_one_by_one(spark: SparkSession, tmp_path: 
         (counted, {"quarantine": CollectSink()}),
         (by_zone.window("2 seconds").aggregate(n="count"), {}),
         (sp.stream(local, time="ts").window("2 seconds").aggregate(n="count"), {}),
-        (counted.lateness(max_future="1 second"), {}),  # how far apart records are would be guessed, and matter
-        (counted.parallel(splitting="tuple_rr"), {}),
+        (
+            counted.lateness(guard=sp.TimeGuard(max_future="1 second")),
+            {},
+        ),  # how far apart records are would be guessed, and matter
+        (counted.parallel(tuning=sp.Tuning(splitting="tuple_rr")), {}),
         (counted.parallel(elastic=True), {}),
         (stream.aggregate(n="count", mean="mean(a)"), {}),
         (stream.aggregate(most="max(a)"), {}),
@@ -203,7 +205,7 @@ def test_not_where_records_are_wanted_one_by_one(spark: SparkSession, tmp_path: 
 
 
 def test_it_pays_for_many_records_of_few_keys(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(density, "LEAST_RECORDS", 30)
+    monkeypatch.setattr(density, "MIN_RECORDS", 30)
     write_batches(tmp_path / "in", random_batches(8, batches=4, rows=200, start_us=0))
     narrow = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="n").window("1 second")
     wide = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 minute")
@@ -244,17 +246,17 @@ def test_settings_of_the_session_change_nothing(spark: SparkSession, tmp_path: P
 def test_what_is_sure() -> None:
     definition = Definition(Aggregates.of({"n": "count"}), WindowSpec(2 * SECOND_US, SECOND_US), "ts")
     unbounded = FutureGuard(None)
-    assert sure_times(definition, Frontier(Progress(), GUARD)) is None
-    assert sure_times(definition, Frontier(Progress(t_max_us=5), GUARD)) == (-(2**61), 5 + 60 * SECOND_US)
-    assert sure_times(definition, Frontier(Progress(t_max_us=5), GUARD, limit_us=7)) == (-(2**61), 7)
-    assert sure_times(definition, Frontier(Progress(t_max_us=5), unbounded)) == (-(2**61), 2**61)
+    assert certain_range(definition, Frontier(Progress(), GUARD)) is None
+    assert certain_range(definition, Frontier(Progress(t_max_us=5), GUARD)) == (-(2**61), 5 + 60 * SECOND_US)
+    assert certain_range(definition, Frontier(Progress(t_max_us=5), GUARD, limit_us=7)) == (-(2**61), 7)
+    assert certain_range(definition, Frontier(Progress(t_max_us=5), unbounded)) == (-(2**61), 2**61)
     closed = Progress(t_max_us=9 * SECOND_US, front_us=9 * SECOND_US, punctuation_us=7 * SECOND_US + 1)
-    assert sure_times(definition, Frontier(closed, unbounded)) == (7 * SECOND_US, 2**61)
+    assert certain_range(definition, Frontier(closed, unbounded)) == (7 * SECOND_US, 2**61)
 
 
 def test_nothing_is_sure_where_the_distances_of_a_panes_records_decide() -> None:
     definition = Definition(Aggregates.of({"n": "count"}), WindowSpec(2 * SECOND_US, SECOND_US), "ts")
     enough = FutureGuard(4 * SECOND_US)  # steps of four usual distances are believed, and these are guessed
-    assert sure_times(definition, Frontier(Progress(t_max_us=5), enough)) is not None
+    assert certain_range(definition, Frontier(Progress(t_max_us=5), enough)) is not None
     less = FutureGuard(4 * SECOND_US - 1)
-    assert sure_times(definition, Frontier(Progress(t_max_us=5), less)) is None
+    assert certain_range(definition, Frontier(Progress(t_max_us=5), less)) is None

@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
-from skypane.control.elastic import ElasticDecision, Snapshot
+from skypane.api.continuous_query import ContinuousQuery
 from skypane.model.errors import OptionError
 from skypane.spark.elastic_metrics import ElasticMetrics
 from skypane.spark.sinks.base import StepRows
-from tests.spark_support.streams import (
+from skypane.tuning.elastic.controllers import ElasticDecision, Snapshot
+from tests.support.spark.streams import (
     CollectSink,
     Outputs,
     check_run,
@@ -54,11 +54,12 @@ class Two:
         return ElasticDecision(2, 2)
 
 
-def query(spark: SparkSession, folder: Path, script: Script, **parallel: Any) -> ContinuousQuery:
+def query(spark: SparkSession, folder: Path, script: Script, splitting: str = "combine") -> ContinuousQuery:
     df = read_batches(spark, folder / "in")
     elastic = sp.Elastic(controller=script, period="1 microsecond", dwell=1)
     windowed = sp.stream(df, time="ts", key="zone").window("1 second", slide="500 milliseconds")
-    return windowed.skyline(minimize="a", maximize="b").parallel(elastic=elastic, inline_rows=0, **parallel)
+    tuning = sp.Tuning(splitting=splitting, inline_rows=0)
+    return windowed.skyline(minimize="a", maximize="b").parallel(elastic=elastic, tuning=tuning)
 
 
 def test_degrees_change_between_steps_and_a_restart_goes_on_with_what_was_decided(
@@ -75,9 +76,9 @@ def test_degrees_change_between_steps_and_a_restart_goes_on_with_what_was_decide
     steps = first.metrics().recent
     # The first step says when time began; from the second on every step decides for the next.
     assert [(step.pane_degree, step.window_degree) for step in steps] == [(1, 1), (1, 1), (2, 2), (1, 1), (2, 2)]
-    assert [step.elastic.wanted_pane_degree for step in steps if step.elastic] == [1, 2, 1, 2, 1]
+    assert [step.elastic.target_pane_degree for step in steps if step.elastic] == [1, 2, 1, 2, 1]
     assert all(step.pane_tasks == step.pane_degree for step in steps)
-    learned = first._run._driver.manifest.state
+    learned = first._run._driver.manifest.state.tuning
 
     write_batches(tmp_path / "in", batches[5:], first=5)
     second = run_to_end(asked, outputs, **options)
@@ -86,7 +87,7 @@ def test_degrees_change_between_steps_and_a_restart_goes_on_with_what_was_decide
     told = [step.elastic.decisions for step in (steps[-1], *again[:2]) if step.elastic]
     assert 0 < told[0] == told[1] < told[2]
     # What splitting has learned goes on with another degree.
-    after = second._run._driver.manifest.state
+    after = second._run._driver.manifest.state.tuning
     assert learned.routing is not None
     assert after.routing is not None
     assert learned.routing.strategy["degree"] == 2
@@ -119,7 +120,7 @@ def test_where_capacity_does_not_allow_it_steps_stay_small_and_the_metrics_say_s
     assert "Raise max_degree, or limit what a step takes in" in said.limit
     assert (said.backlog_ms or 0.0) > 1.0
     assert (said.rho_panes or 0.0) > 1.0
-    assert said.wanted_pane_degree == 2
+    assert said.target_pane_degree == 2
     assert 0 < max(step.records for step in running.metrics().recent) <= 10
 
 
@@ -129,10 +130,14 @@ def test_a_restart_may_have_other_limits_another_controller_or_none(spark: Spark
     options: dict[str, Any] = {"checkpoint": tmp_path / "checkpoint", "flush": False}
     degrees: list[list[int | None]] = []
 
-    def go_on(upto: int, **parallel: Any) -> sp.RunningQuery:
+    def go_on(upto: int, pane_degree: int | None = None, **parallel: Any) -> sp.RunningQuery:
         done = sum(map(len, degrees))
         write_batches(tmp_path / "in", batches[done:upto], first=done)
-        run = run_to_end(asked.parallel(**parallel), outputs, **{**options, "flush": upto == len(batches)})
+        run = run_to_end(
+            asked.parallel(**parallel, tuning=sp.Tuning(pane_degree=pane_degree, inline_rows=0)),
+            outputs,
+            **{**options, "flush": upto == len(batches)},
+        )
         degrees.append([step.pane_degree for step in run.metrics().recent if step.kind == "batch"])
         return run
 
@@ -188,7 +193,7 @@ def test_the_time_between_two_runs_counts_for_nothing_whatever_is_repeated(
 
 def test_fixed_degrees_have_no_elastic_metrics(spark: SparkSession, tmp_path: Path) -> None:
     write_batches(tmp_path / "in", random_batches(seed=6, batches=1))
-    asked = query(spark, tmp_path, Script()).parallel(elastic=False, degree=2)
+    asked = query(spark, tmp_path, Script()).parallel(degree=2, tuning=sp.Tuning(inline_rows=0))
     last = run_to_end(asked, Outputs()).metrics().last
     assert last is not None
     assert (last.elastic, last.executors, last.window_degree) == (None, None, 2)

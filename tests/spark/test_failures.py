@@ -64,7 +64,7 @@ def test_an_exception_of_a_worker() -> None:
 
 
 def test_the_command_line_tells_errors_of_spark_only() -> None:
-    told = r"Spark has failed: no such table\nIts log, x\.log, has all of it"
+    told = r"Spark has failed: no such table\nSee its log, x\.log"
     with pytest.raises(SkypaneError, match=told), plain_errors(Path("x.log")):
         raise AnalysisException("no such table")
     with pytest.raises(OptionError, match=r"^mine$"), plain_errors(Path("x.log")):

@@ -12,12 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
+from skypane.api.continuous_query import ContinuousQuery
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.policy import Lateness
 from skypane.local.engine import Engine
 from skypane.testing.oracle import as_text
-from tests.spark_support.streams import (
+from tests.support.marks import LONG
+from tests.support.records import SCHEMA
+from tests.support.spark.streams import (
     HOUR_US,
     Outputs,
     definition_of,
@@ -28,8 +30,6 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
-from tests.support.marks import LONG
-from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +44,7 @@ def test_sinks_hold_the_last_revision_of_every_window(spark: SparkSession, tmp_p
     batches = random_batches(5, batches=5)
     write_batches(tmp_path / "in", batches, files=2)
     query = skyline_of(spark, tmp_path / "in", sp.FixedDelay("100 ms"), key="city").lateness(allowed="1 second")
-    query = query.parallel(degree=3, inline_rows=inline_rows)
+    query = query.parallel(degree=3, tuning=sp.Tuning(inline_rows=inline_rows))
     outputs = Outputs()
     running = run_to_end(query, outputs)
     rows = outputs.results.rows()
@@ -102,7 +102,7 @@ def test_in_order_processing_gives_the_same_answers(spark: SparkSession, tmp_pat
     runs = []
     for processing in ("out_of_order", "in_order"):
         outputs = Outputs()
-        running = run_to_end(query.parallel(processing=processing, degree=2), outputs)
+        running = run_to_end(query.parallel(degree=2, tuning=sp.Tuning(processing=processing)), outputs)
         runs.append((sorted(map(repr, outputs.results.rows())), sorted(map(repr, outputs.late.rows()))))
         held = [step.state_rows for step in running.metrics().recent]
         runs[-1] = (*runs[-1], held)  # type: ignore[assignment]
@@ -120,9 +120,12 @@ def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSe
         ]
         return pa.Table.from_pylist(rows, random_batches(1)[0].schema)
 
-    source = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", partition="city")
-    counts = source.window("1 second").aggregate(rows="count")
-    query = counts.lateness(sp.FixedDelay("0 seconds"), across="min", max_lag="30 s", partition_timeout="1 hour")
+    def counts(timeout: str) -> ContinuousQuery:
+        partition = sp.Partition("city", across="min", max_lag="30 s", timeout=timeout)
+        source = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", partition=partition)
+        return source.window("1 second").aggregate(rows="count").lateness(sp.FixedDelay("0 seconds"))
+
+    query = counts("1 hour")
     outputs = Outputs()
 
     def run(first: int, query: ContinuousQuery = query, **newest_s: float) -> Any:
@@ -130,13 +133,13 @@ def test_a_lagging_partition_is_waited_for_and_an_idle_one_is_not(spark: SparkSe
         running = run_to_end(query, outputs, checkpoint=tmp_path / "c", flush=False)
         return running.metrics().last
 
-    assert run(0, fast=10.0, slow=2.0).punctuation_us == 2_000_000
-    assert run(10, fast=11.0, slow=3.0).punctuation_us == 3_000_000
+    assert run(0, fast=10.0, slow=2.0).watermark_us == 2_000_000
+    assert run(10, fast=11.0, slow=3.0).watermark_us == 3_000_000
     # The slow one is more than 30 seconds behind: waited for no longer.
-    assert run(20, fast=50.0, slow=4.0).punctuation_us == 20_000_000
+    assert run(20, fast=50.0, slow=4.0).watermark_us == 20_000_000
     # How long to wait is not a part of the query: with this time-out any partition without a record is idle.
-    impatient = query.lateness(partition_timeout="1 microsecond")
-    assert run(30, impatient, fast=51.0).punctuation_us == 51_000_000
+    impatient = counts("1 microsecond")
+    assert run(30, impatient, fast=51.0).watermark_us == 51_000_000
     run(40, impatient, fast=52.0, slow=5.0)
     assert [row["n"] for row in outputs.late.rows()] == [41]
     assert (

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
-from tests.spark_support.streams import random_batches, read_batches, write_batches
+from skypane.api.continuous_query import ContinuousQuery
 from tests.support.records import SCHEMA
+from tests.support.spark.streams import random_batches, read_batches, write_batches
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -28,15 +28,14 @@ def test_the_history_in_parquet_is_that_of_the_accepted_records(spark: SparkSess
     for part in (batches[:2], batches):  # the second run continues the first
         write_batches(tmp_path / "in", part)
         cut_rows = 0 if part is batches else 2_000_000  # in the second run tasks share the joins of the four keys
-        asked = query_over(spark, tmp_path / "in").parallel(degree=8, cut_rows=cut_rows)
-        query = asked.start(
+        asked = query_over(spark, tmp_path / "in").parallel(degree=8, tuning=sp.Tuning(cut_rows=cut_rows))
+        query = asked.emit("intervals").start(
             sink=sp.ParquetSink(tmp_path / "out"),
             late=sp.ParquetSink(tmp_path / "late"),
             quarantine=sp.ParquetSink(tmp_path / "bad"),
             checkpoint=tmp_path / "checkpoint",
             available_now=True,
             flush=part is batches,
-            emit="intervals",
         )
         query.await_termination()
     assert query.metrics().ledger.late > 0

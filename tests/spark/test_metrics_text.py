@@ -36,7 +36,7 @@ BUSY = a_step(
     commit_ms=2.4,
     total_ms=366.0,
     window_latency_ms=1_400.0,
-    punctuation_us=1_767_225_708_760_000,
+    watermark_us=1_767_225_708_760_000,
     slack_us=396_123,
     open_panes=7,
     state_rows=2_957,
@@ -50,7 +50,7 @@ records       793,466 so far: 792,307 accepted, 1,154 late (105 harmful), 3 quar
 quarantined   3 null time
 records/s     20,000
 answers       190, 1.4 s after their first record
-punctuation   2026-01-01 00:01:48.760, slack 396 ms
+watermark     2026-01-01 00:01:48.760, slack 396 ms
 open panes    7   (2,957 rows, 0.3 MB of state)
 stages        pane 43% busy, window 98% busy, slots 56% idle
 panes         2.0 shards per pane, imbalance 1.2, 445 rows each"""

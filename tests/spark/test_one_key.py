@@ -9,9 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from skypane.api.run_options import RunOptions
-from skypane.api.stream import ContinuousQuery, Windowed
-from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
+from skypane.api.continuous_query import ContinuousQuery
+from skypane.api.options.run_options import RunOptions
+from skypane.api.windowed import Windowed
+from tests.support.spark.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +34,7 @@ def windowed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> W
 @pytest.mark.parametrize("partitioning", ASKED)
 def test_tasks_share_the_windows_of_one_key(spark: SparkSession, windowed: Windowed, partitioning: str) -> None:
     query, outputs = ASKED[partitioning](windowed), Outputs()
-    running = run_to_end(query.parallel(partitioning=partitioning, degree=3, cut_rows=0), outputs)
+    running = run_to_end(query.parallel(degree=3, tuning=sp.Tuning(partitioning=partitioning, cut_rows=0)), outputs)
     check_run(spark, query, BATCHES, outputs, running.metrics(), in_order=partitioning == "batch")
     cut = [step for step in running.metrics().recent if step.window_tasks > 1]
     assert max(step.window_tasks for step in cut) == 3
@@ -43,7 +44,7 @@ def test_tasks_share_the_windows_of_one_key(spark: SparkSession, windowed: Windo
 def test_tasks_share_the_join_of_one_key(spark: SparkSession, windowed: Windowed) -> None:
     """One task answers; that of live skylines is shared in test_live.py."""
     query, outputs = windowed.skyline(minimize="a", maximize="b"), Outputs()
-    running = run_to_end(query.parallel(ownership="llw+", degree=3, cut_rows=0), outputs)
+    running = run_to_end(query.parallel(degree=3, tuning=sp.Tuning(ownership="llw+", cut_rows=0)), outputs)
     check_run(spark, query, BATCHES, outputs, running.metrics(), in_order=True)
     steps = running.metrics().recent
     assert max(step.join_tasks for step in steps) == 3
@@ -66,6 +67,6 @@ def test_a_few_rows_stay_with_one_task(windowed: Windowed) -> None:
 
 def test_an_unknown_partitioning_is_refused(windowed: Windowed) -> None:
     with pytest.raises(sp.OptionError, match=r"partitioning='ring'.*batch, window, pane"):
-        windowed.top_k(2, score="a").parallel(partitioning="ring")
+        windowed.top_k(2, score="a").parallel(tuning=sp.Tuning(partitioning="ring"))
     with pytest.raises(sp.OptionError, match=r"ownership='od'.*rr, llw\+"):
-        windowed.top_k(2, score="a").parallel(ownership="od")
+        windowed.top_k(2, score="a").parallel(tuning=sp.Tuning(ownership="od"))

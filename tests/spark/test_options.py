@@ -12,8 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
-from tests.spark_support.streams import (
+from skypane.api.continuous_query import ContinuousQuery
+from tests.support.records import SCHEMA
+from tests.support.spark.streams import (
     WAIT_S,
     CollectSink,
     Outputs,
@@ -23,7 +24,6 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
-from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +42,7 @@ def test_unflushed_windows_stay_open_for_the_next_run(spark: SparkSession, tmp_p
     assert first.metrics().recent[-1].open_panes > 0
     write_batches(tmp_path / "in", batches[3:], first=3)
     # Another degree, another place for the window stage: none of it changes the answers.
-    second = run_to_end(query.parallel(degree=3, inline_rows=0), outputs, checkpoint=tmp_path / "c")
+    second = run_to_end(query.parallel(degree=3, tuning=sp.Tuning(inline_rows=0)), outputs, checkpoint=tmp_path / "c")
     check_run(spark, query, batches, outputs, second.metrics())
     assert len(outputs.results.rows()) > before
     assert second.metrics().steps == len(batches) + 1
@@ -198,7 +198,7 @@ def test_explain_and_metrics_say_what_happens(spark: SparkSession, tmp_path: Pat
     batches, outputs = random_batches(seed=9, batches=2), Outputs()
     write_batches(tmp_path / "in", batches)
     query = skyline_of(spark, tmp_path / "in").lateness(sp.KSlack("2 seconds", max_slack="1 minute"))
-    query = query.parallel(degree=3, inline_rows=7)
+    query = query.parallel(degree=3, tuning=sp.Tuning(inline_rows=7))
     before = query.explain(available_now=True)
     running = run_to_end(query, outputs)
     text = running.explain()
@@ -245,7 +245,7 @@ def test_names_with_dots_and_backticks(spark: SparkSession, tmp_path: Path) -> N
     df = read_batches(spark, tmp_path / "in").withColumnsRenamed({"city": "ci.ty", "a": "a`b", "ts": "t.s"})
     sink = CollectSink()
     query = sp.stream(df, time="t.s", key=["ci.ty"]).window("1 second").skyline(minimize=["a`b"])
-    running = query.parallel(inline_rows=0).start(sink=sink, available_now=True)
+    running = query.parallel(tuning=sp.Tuning(inline_rows=0)).start(sink=sink, available_now=True)
     assert running.await_termination(WAIT_S)
     assert sink.rows()
     assert set(sink.rows()[0]) == {"ci.ty", "window", "n", "t.s", "zone", "a`b", "b"}
@@ -306,15 +306,23 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
         (sp.OptionError, "sink='out' is not a sink", lambda: start(sink="out")),
         (sp.OptionError, "late=3 is not a sink", lambda: start(late=3)),
         (sp.OptionError, "degree=0 must be a whole number from 1", lambda: plain.parallel(degree=0)),
-        (sp.OptionError, "inline_rows=-1 must be a whole number from 0", lambda: plain.parallel(inline_rows=-1)),
+        (
+            sp.OptionError,
+            "inline_rows=-1 must be a whole number from 0",
+            lambda: plain.parallel(tuning=sp.Tuning(inline_rows=-1)),
+        ),
         (sp.OptionError, "trigger='soon' is not a duration", lambda: start(trigger="soon")),
         (sp.OptionError, "idle_timeout='0 seconds' must be longer", lambda: start(idle_timeout="0 seconds")),
         (
             sp.OptionError,
             "max_future='1 month': a month has no fixed length",
-            lambda: plain.lateness(max_future="1 month"),
+            lambda: plain.lateness(guard=sp.TimeGuard(max_future="1 month")),
         ),
-        (sp.OptionError, "future_support=0 must be a whole number from 1", lambda: plain.lateness(future_support=0)),
+        (
+            sp.OptionError,
+            "support=0 must be a whole number from 1",
+            lambda: plain.lateness(guard=sp.TimeGuard(support=0)),
+        ),
         (sp.OptionError, "checkpoint='hdfs://x/y'.*not hdfs://", lambda: start(checkpoint="hdfs://x/y")),
         (sp.OptionError, r"lateness\(5\): give a policy", lambda: plain.lateness(5)),  # type: ignore[arg-type]
         (sp.OptionError, "'nope' is not an aggregate", lambda: windowed.aggregate(x="nope")),
@@ -330,18 +338,22 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
         ),
         (
             sp.OptionError,
-            r"across= and max_lag= are for streams with partitions",
-            lambda: plain.lateness(sp.KSlack(), across="max"),
+            r"partition=3 must be the name of a column, or an sp.Partition",
+            lambda: sp.stream(plain.source.df, time="ts", partition=3),  # type: ignore[arg-type]
         ),
         (
             sp.OptionError,
             r"lateness\(allowed=\.\.\.\) corrects whole answers",
-            lambda: plain.lateness(allowed="1 s").start(sink=sink, emit="changes"),
+            lambda: plain.lateness(allowed="1 s").emit("changes").start(sink=sink),
         ),
-        (sp.OptionError, "processing='sorted' is unknown; it must be", lambda: plain.parallel(processing="sorted")),
         (
             sp.OptionError,
-            "Harm has to judge late records: harm_horizon=None is not enough",
+            "processing='sorted' is unknown; it must be",
+            lambda: plain.parallel(tuning=sp.Tuning(processing="sorted")),
+        ),
+        (
+            sp.OptionError,
+            "Harm needs to judge late records, and harm_horizon=None",
             lambda: plain.lateness(sp.Harm(0.1), harm_horizon=None).start(sink=sink),
         ),
         (sp.OptionError, "'nope' cannot be computed", lambda: windowed.aggregate(x="sum(nope)").start(sink=sink)),

@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 import skypane as sp
-from skypane.api.run_options import RunOptions
-from skypane.api.stream import ContinuousQuery
+from skypane.api.continuous_query import ContinuousQuery
+from skypane.api.options.run_options import RunOptions
 from skypane.cli.explore import exploration, simulation
-from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
+from skypane.tuning.patterns.base import Work
+from skypane.tuning.planner.cost_model import CostModel
+from tests.support.spark.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
 
 pytestmark = pytest.mark.spark
 
@@ -45,7 +47,7 @@ def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Cont
 def test_answers_and_tasks_of_trees(
     spark: SparkSession,
     query: ContinuousQuery,
-    tree: sp.Pattern,
+    tree: sp.extend.Pattern,
     pane_tasks: int,
     window_tasks: int,
     in_driver: bool,
@@ -74,7 +76,7 @@ def test_steps_are_planned_unless_somebody_says_how(query: ContinuousQuery) -> N
     running = run_to_end(query, Outputs())
     planning = running.planning()
     assert planning is not None
-    assert (learned := planning.learned) is not None
+    assert (learned := planning.model) is not None
     assert learned.steps == len(BATCHES)
     assert learned.load.windows > 0
     plan = running.explain().split("plan          ")[1]
@@ -92,7 +94,7 @@ def test_steps_are_planned_unless_somebody_says_how(query: ContinuousQuery) -> N
 def test_trees_are_explored(query: ContinuousQuery, tmp_path: Path) -> None:
     told = io.StringIO()
     console = Console(file=told, width=120)
-    trees: list[sp.Pattern] = [sp.PaneFarm(2, 1, level=2), sp.WinSeq()]
+    trees: list[sp.extend.Pattern] = [sp.PaneFarm(2, 1, level=2), sp.WinSeq()]
     found = exploration(query, [sp.KeyFarm(3)], console, trees)
     console.print(found.table(), found.verdict())
     assert [str(each.tree) for each in found.explored] == ["PF(2,1) L2", "WS", "KF(3)"]
@@ -105,12 +107,20 @@ def test_trees_are_explored(query: ContinuousQuery, tmp_path: Path) -> None:
 def test_trees_are_simulated_with_the_costs_of_the_querys_own_steps(query: ContinuousQuery, tmp_path: Path) -> None:
     told = io.StringIO()
     console = Console(file=told, width=120)
-    found = simulation(query, [sp.KeyFarm(3)], console, cores=4)
+    calls: list[tuple[float, int]] = []
+
+    def simulator(tree: sp.extend.Pattern, work: Work, learned: CostModel, cores: int) -> float:
+        calls.append((learned.load.records, cores))
+        return 1_000.0 * tree.workers
+
+    found = simulation(query, [sp.KeyFarm(3)], console, 4, simulator)
+    assert {cores for _, cores in calls} == {4}
+    assert min(records for records, _ in calls) > 0
     console.print(found.table(), found.verdict())
     trees = [str(each.tree) for each in found.explored]
     assert trees[-1] == "KF(3)"
     assert {"WS", "KF(4)", "PF(4,4) L2", "WF(PF(1,2) L2, 2)"} <= set(trees)
-    assert all(each.measured_ms > 0 for each in found.explored)
+    assert all(each.measured_ms == each.tree.workers for each in found.explored)
     for words in ("simulating KF(4) ...", "on 4 virtual cores", "simulated", "Without Spark's jobs "):
         assert words in told.getvalue()
     assert found.draw(tmp_path / "simulated.png").stat().st_size > 5_000
@@ -121,7 +131,7 @@ def test_a_tree_that_cannot_be_explored_is_refused_before_anything_runs(query: C
     with pytest.raises(sp.OptionError, match="fewer than 4 replicas"):
         exploration(query, illegal, Console(file=told))
     with pytest.raises(sp.OptionError, match="fewer than 4 replicas"):
-        simulation(query, illegal, Console(file=told), cores=4)
+        simulation(query, illegal, Console(file=told), 4, lambda *_: 1.0)
     assert told.getvalue() == ""
 
 
@@ -140,7 +150,11 @@ def test_what_a_tree_cannot_do_is_refused_before_anything_starts(query: Continuo
     run = RunOptions(sp.ConsoleSink())
     with pytest.raises(sp.OptionError, match="fewer than 4 replicas"):
         query.parallel(pattern="WF(PF(2,2), 4)").check(run)
-    asked = query.source.window("1 s", "250 ms").skyline(minimize="a").parallel(pattern="WF(2)", sliding="critical")
+    asked = (
+        query.source.window("1 s", "250 ms")
+        .skyline(minimize="a")
+        .parallel(pattern="WF(2)", tuning=sp.Tuning(sliding="critical"))
+    )
     with pytest.raises(sp.OptionError, match="answers all windows of a key together, and WF"):
         asked.check(run)
     said = query.parallel(pattern="PF(2,1) L2").check(run)

@@ -21,7 +21,7 @@ from skypane.spark.expressions import with_expressions
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.prepare import with_computed_columns
 from skypane.spark.record_id import record_id
-from tests.spark_support.streams import WAIT_S
+from tests.support.spark.streams import WAIT_S
 
 pytestmark = pytest.mark.spark
 
@@ -169,7 +169,9 @@ def test_a_time_at_the_end_of_the_range_is_quarantined(spark: SparkSession, tmp_
     pq.write_table(pa.table({"ts": micros, "n": range(len(ends))}), tmp_path / "0.parquet")
     df = spark.readStream.schema("ts timestamp, n bigint").parquet(str(tmp_path))
     sink, quarantine = sp.MemorySink("in_range"), sp.MemorySink("out_of_range")
-    query = sp.stream(df, time="ts").window("1 second").aggregate(n="count").lateness(max_future=None)
+    query = (
+        sp.stream(df, time="ts").window("1 second").aggregate(n="count").lateness(guard=sp.TimeGuard(max_future=None))
+    )
     running = query.start(sink=sink, quarantine=quarantine, available_now=True, flush=True)
     assert running.await_termination(WAIT_S)
     assert running.metrics().ledger.quarantined_by_reason == {"time out of range": 4}

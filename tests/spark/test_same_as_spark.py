@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from datetime import date, timezone
@@ -23,7 +22,8 @@ from skypane.model.groups import Groups
 from skypane.queries.top_k import SCORE, TopK
 from skypane.spark.prepare import normalised_keys
 from skypane.tables.grouping import key_codes
-from tests.spark_support.streams import WAIT_S
+from tests.support.spark.streams import WAIT_S
+from tests.support.spark.values import equal, plain_rows
 
 pytestmark = pytest.mark.spark
 
@@ -109,31 +109,6 @@ def records(spark: SparkSession, folder: Path) -> DataFrame:
 def stream(spark: SparkSession, folder: Path) -> DataFrame:
     schema = spark.read.parquet(str(folder)).schema
     return spark.readStream.schema(schema).parquet(str(folder)).selectExpr(*EXPRESSIONS)
-
-
-def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows as Python has them; times as numbers, since Python's end with the year 9999."""
-    columns = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if pa.types.is_struct(column.type):  # the window
-            column = pa.chunked_array([chunk.field("start") for chunk in column.chunks], column.type.field(0).type)
-        if pa.types.is_date(column.type):
-            column = column.cast(pa.int32())
-        elif pa.types.is_temporal(column.type):
-            column = column.cast(pa.int64())
-        columns[name] = column
-    return list(pa.table(columns).to_pylist())
-
-
-def equal(got: Any, wanted: Any, *, exact: bool) -> bool:
-    if isinstance(got, list) and isinstance(wanted, list):
-        return len(got) == len(wanted) and all(equal(*pair, exact=exact) for pair in zip(got, wanted, strict=True))
-    if isinstance(got, float) and isinstance(wanted, float):
-        if math.isnan(wanted) or math.isinf(wanted) or exact:
-            return got == wanted or (math.isnan(got) and math.isnan(wanted))
-        return math.isclose(got, wanted, rel_tol=1e-9, abs_tol=1e-9)
-    return type(got) is type(wanted) and bool(got == wanted)
 
 
 def aggregates() -> dict[str, str]:

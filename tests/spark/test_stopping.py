@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import skypane as sp
 from skypane.model.errors import SkypaneError
-from tests.spark_support.streams import WAIT_S, CollectSink, read_batches, write_batches
 from tests.support.records import SCHEMA
+from tests.support.spark.streams import WAIT_S, CollectSink, read_batches, write_batches
 
 BATCHES = 12
 IN_BATCH = 10

@@ -11,19 +11,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery
+from skypane.api.continuous_query import ContinuousQuery
 from skypane.flow.definition import Definition
+from skypane.flow.plan import WINDOW_SCHEDULINGS
 from skypane.model.codec import typed
 from skypane.model.windows import WindowSpec
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
-from skypane.scheduling.batch_plan import RoutingState
-from skypane.scheduling.batch_planner import BatchPlanner
-from skypane.scheduling.pane_strategies import PANE_STRATEGIES
-from skypane.scheduling.ranges import WINDOW_SCHEDULINGS
 from skypane.spark.jobs.routing import pane_of, routed, worker_of
-from tests.spark_support.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
+from skypane.tuning.splitting.batch_plan import RoutingState
+from skypane.tuning.splitting.batch_planner import BatchPlanner
+from skypane.tuning.splitting.pane_strategies import PANE_STRATEGIES
 from tests.support.marks import LONG
+from tests.support.spark.streams import Outputs, check_run, random_batches, read_batches, run_to_end, write_batches
 
 pytestmark = pytest.mark.spark
 
@@ -61,7 +61,7 @@ def test_answers_and_fates_do_not_depend_on_the_strategy(
     spark: SparkSession, query: ContinuousQuery, by_default: list[list[str]], splitting: str, degree: int
 ) -> None:
     outputs = Outputs()
-    running = run_to_end(query.parallel(splitting=splitting, pane_degree=degree), outputs)
+    running = run_to_end(query.parallel(tuning=sp.Tuning(splitting=splitting, pane_degree=degree)), outputs)
     check_run(spark, query, BATCHES, outputs, running.metrics())
     assert rows_of(outputs) == by_default
     batches = [step for step in running.metrics().recent if step.kind == "batch"]
@@ -88,16 +88,16 @@ def test_source_partitions_share_tasks_where_there_are_more(
     write_batches(tmp_path / "in", BATCHES)
     records = read_batches(spark, tmp_path / "in").repartition(4)
     own = ContinuousQuery(sp.stream(records, time="ts", key="city"), query.spec, query.question)
-    running = run_to_end(own.parallel(pane_degree=pane_degree), outputs)
+    running = run_to_end(own.parallel(tuning=sp.Tuning(pane_degree=pane_degree)), outputs)
     assert rows_of(outputs) == by_default
     assert max(step.pane_tasks for step in running.metrics().recent) == tasks
 
 
 def committed(checkpoint: Path) -> dict[str, object]:
-    """The state of the newest manifest."""
+    """What the newest manifest has learned."""
     newest = max((checkpoint / "manifests").glob("*.json"))
-    state: dict[str, object] = json.loads(newest.read_text())["body"]["manifest"]["state"]
-    return state
+    tuning: dict[str, object] = json.loads(newest.read_text())["body"]["tuning"]
+    return tuning
 
 
 @pytest.mark.parametrize("then", ["adaptive_pid", LONG("tuple_rr"), "combine"])
@@ -108,7 +108,7 @@ def test_a_restart_continues_with_the_committed_strategy_or_another(
     write_batches(tmp_path / "in", BATCHES[:3], files=2)
     stream = sp.stream(read_batches(spark, tmp_path / "in", files=2), time="ts", key="city")
     own = ContinuousQuery(stream, query.spec, query.question)
-    first = own.parallel(splitting="adaptive_pid", pane_degree=3)
+    first = own.parallel(tuning=sp.Tuning(splitting="adaptive_pid", pane_degree=3))
     run_to_end(first, outputs, flush=False, checkpoint=tmp_path / "c")
     routing = committed(tmp_path / "c")["routing"]
     assert isinstance(routing, dict)
@@ -116,7 +116,7 @@ def test_a_restart_continues_with_the_committed_strategy_or_another(
     assert state.strategy["name"] == "adaptive_pid"
     assert state.expected
     write_batches(tmp_path / "in", BATCHES[3:], files=2, first=3)
-    second = own.parallel(splitting=then, pane_degree=None if then == "combine" else 3)
+    second = own.parallel(tuning=sp.Tuning(splitting=then, pane_degree=None if then == "combine" else 3))
     running = run_to_end(second, outputs, checkpoint=tmp_path / "c")
     check_run(spark, own, BATCHES, outputs, running.metrics())
     assert rows_of(outputs) == by_default
@@ -129,7 +129,9 @@ def test_answers_do_not_depend_on_how_the_window_stage_is_cut(
     spark: SparkSession, query: ContinuousQuery, by_default: list[list[str]], scheduling: str
 ) -> None:
     outputs = Outputs()
-    running = run_to_end(query.parallel(window_scheduling=scheduling, degree=2, inline_rows=0), outputs)
+    running = run_to_end(
+        query.parallel(degree=2, tuning=sp.Tuning(window_scheduling=scheduling, inline_rows=0)), outputs
+    )
     check_run(spark, query, BATCHES, outputs, running.metrics())
     assert rows_of(outputs) == by_default
     most = max(step.window_tasks for step in running.metrics().recent)
@@ -138,7 +140,9 @@ def test_answers_do_not_depend_on_how_the_window_stage_is_cut(
 
 
 def test_metrics_say_how_the_stages_were_used(query: ContinuousQuery) -> None:
-    running = run_to_end(query.parallel(splitting="tuple_rr", pane_degree=2, inline_rows=0, degree=2), Outputs())
+    running = run_to_end(
+        query.parallel(degree=2, tuning=sp.Tuning(splitting="tuple_rr", pane_degree=2, inline_rows=0)), Outputs()
+    )
     for step in running.metrics().recent:
         shares = (step.pane_utilization, step.window_utilization, step.idle_share)
         assert all(share is None or 0 <= share <= 1 for share in shares)
@@ -162,7 +166,7 @@ def test_metrics_say_how_the_stages_were_used(query: ContinuousQuery) -> None:
 )
 def test_bad_options_are_refused(query: ContinuousQuery, options: dict[str, Any], message: str) -> None:
     with pytest.raises(sp.OptionError, match=message):
-        query.parallel(**options)
+        query.parallel(tuning=sp.Tuning(**options))
 
 
 EXTREMES_US = (2**63 - 1, -(2**63), -1, 0, 49_999, 50_000, -50_001)
@@ -174,7 +178,7 @@ def test_spark_computes_the_worker_that_the_plan_says(spark: SparkSession, split
     """Also of times that no calendar knows, and of records without a time."""
     definition = Definition(Skyline(Preferences.of("a", ())), WindowSpec(50_000, 50_000), "the.time")
     planner = BatchPlanner(splitting, 3)
-    plan = planner.plan(RoutingState(planner.plan(None).strategy, {-2: 100, 0: 7, 9: 10}))
+    plan = planner.plan(RoutingState(planner.plan(None).strategy, {-2: 100, 0: 7, 9: 10})).routing
     spread = spark.range(-200, 800).selectExpr("id * 1000 as us")
     every = spread.unionAll(spark.createDataFrame([(us,) for us in (*EXTREMES_US, None)], "us long"))
     df = every.select("us", F.timestamp_micros("us").cast(kind).alias("the.time"), F.rand(1).alias("a")).cache()

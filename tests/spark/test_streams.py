@@ -12,10 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 import skypane as sp
-from skypane.api.stream import ContinuousQuery, Windowed
+from skypane.api.continuous_query import ContinuousQuery
+from skypane.api.windowed import Windowed
 from skypane.lateness.policy import Lateness
-from skypane.spark import ports
-from tests.spark_support.streams import (
+from skypane.tuning.sharing import stage
+from tests.support.marks import LONG
+from tests.support.records import SCHEMA
+from tests.support.spark.streams import (
     Outputs,
     assert_answers,
     check_run,
@@ -26,8 +29,6 @@ from tests.spark_support.streams import (
     run_to_end,
     write_batches,
 )
-from tests.support.marks import LONG
-from tests.support.records import SCHEMA
 
 pytestmark = pytest.mark.spark
 
@@ -102,7 +103,7 @@ def test_answers_equal_the_oracle_over_accepted_records(spark: SparkSession, tmp
     df = read_batches(spark, tmp_path / "in", files=case.files)
     windowed = sp.stream(df, time="ts", key=case.key).window(*case.window)
     query = QUESTIONS[case.question](windowed).lateness(case.policy)
-    query = query.parallel(degree=case.degree, inline_rows=case.inline_rows)
+    query = query.parallel(degree=case.degree, tuning=sp.Tuning(inline_rows=case.inline_rows))
     running = run_to_end(query, outputs, checkpoint=tmp_path / "checkpoint")
     check_run(spark, query, batches, outputs, running.metrics())
     # Otherwise the case shows nothing about one of the stages.
@@ -120,11 +121,11 @@ def test_answers_equal_the_oracle_over_accepted_records(spark: SparkSession, tmp
 def test_threads_of_the_driver_answer_like_one(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ports, "_THREADED_ROWS", 0)
+    monkeypatch.setattr(stage, "THREADED_ROWS", 0)
     batches, outputs = random_batches(seed=7), Outputs()
     write_batches(tmp_path / "in", batches)
     windowed = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city").window(*SLIDING)
-    query = QUESTIONS["aggregate"](windowed).parallel(degree=4, inline_rows=INLINE)
+    query = QUESTIONS["aggregate"](windowed).parallel(degree=4, tuning=sp.Tuning(inline_rows=INLINE))
     assert query.question.in_threads
     running = run_to_end(query, outputs)
     check_run(spark, query, batches, outputs, running.metrics())
@@ -164,7 +165,7 @@ def test_every_record_that_is_not_accepted_says_why(spark: SparkSession, tmp_pat
         8: "null in attribute 'b'",
         9: "null time",
     }
-    late = {row["n"]: (row["delay"], micros(row["punctuation"])) for row in outputs.late.rows()}
+    late = {row["n"]: (row["delay"], micros(row["watermark"])) for row in outputs.late.rows()}
     assert late == {
         4: (timedelta(milliseconds=100), 10 * second),
         10: (timedelta(microseconds=200_001), 10_100_000),

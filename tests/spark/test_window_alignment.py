@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import skypane as sp
 from skypane.model.durations import parse_duration_us
-from tests.spark_support.streams import Outputs, micros, read_batches, run_to_end, write_batches
+from tests.support.spark.streams import Outputs, micros, read_batches, run_to_end, write_batches
 
 pytestmark = pytest.mark.spark
 
@@ -48,7 +48,7 @@ def test_windows_equal_those_of_spark(
     write_batches(tmp_path / "in", [records])
     outputs = Outputs()
     source = sp.stream(read_batches(spark, tmp_path / "in", schema), time="ts").window(size, slide)
-    run_to_end(source.aggregate(rows="count", total="sum(n)").lateness(max_future=None), outputs)
+    run_to_end(source.aggregate(rows="count", total="sum(n)").lateness(guard=sp.TimeGuard(max_future=None)), outputs)
 
     df = spark.createDataFrame(records, schema=from_arrow_schema(schema, prefer_timestamp_ntz=True))
     wanted = (
@@ -90,7 +90,7 @@ def test_windows_do_not_depend_on_the_time_zone_of_the_session(spark: SparkSessi
             spark.conf.set("spark.sql.session.timeZone", zone)
             outputs = Outputs()
             source = sp.stream(read_batches(spark, tmp_path / "in", schema), time="ts").window("1 day", "7 hours")
-            run_to_end(source.top_k(1, score="n").lateness(max_future=None), outputs)
+            run_to_end(source.top_k(1, score="n").lateness(guard=sp.TimeGuard(max_future=None)), outputs)
             rows = outputs.results.rows()
             seen[zone] = [(micros(r["window"]["start"]), r["n"], micros(r["ts"])) for r in rows]
             assert {str(r["window"]["start"].tzinfo) for r in rows} == {zone}

@@ -23,8 +23,7 @@ from skypane.traffic.arrivals.base import US_PER_S, ModulatedArrivals
 from skypane.traffic.estimators import hurst_parameter, index_of_dispersion
 from skypane.traffic.reading import times
 from skypane.traffic.seeds import Seeds
-
-from .support import drawn_counts, expected_counts, long_counts, stream
+from tests.support.traffic import drawn_counts, expected_counts, long_counts, stream
 
 SHARED_TRACES = sorted((Path(__file__).parents[3] / "shared" / "data").glob("arrivals-*.txt"))
 

@@ -11,8 +11,7 @@ from skypane.model.errors import OptionError, SchemaError
 from skypane.traffic.arrivals import MarkovArrivals, PoissonArrivals, SelfSimilarArrivals
 from skypane.traffic.commands import generate, inspect
 from skypane.traffic.estimators import Counts, describe, hurst_parameter, index_of_dispersion
-
-from .support import drawn_counts, long_counts
+from tests.support.traffic import drawn_counts, long_counts
 
 
 def test_poisson_has_dispersion_one_and_no_memory() -> None:

@@ -10,8 +10,7 @@ from skypane.model.errors import OptionError
 from skypane.traffic import OPTIONS, TrafficSpec
 from skypane.traffic.options import seconds_or_duration_us
 from skypane.traffic.reading import times
-
-from .support import stream
+from tests.support.traffic import stream
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ import pytest
 from skypane.traffic import Position, Stream
 from skypane.traffic.commands import generate
 from skypane.traffic.reading import times
-
-from .support import stream, table
+from tests.support.traffic import stream, table
 
 KINDS: dict[str, dict[str, Any]] = {
     "poisson in order": {"disorder": "none"},

@@ -10,8 +10,8 @@ from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.model.errors import OptionError
-from skypane.scheduling.elastic import Elastic
-from skypane.scheduling.pane_strategies import StrategyFactory, check_splitting
+from skypane.tuning.elastic.elastic import Elastic
+from skypane.tuning.splitting.pane_strategies import StrategyFactory, check_splitting
 
 POLICIES: Mapping[str, Callable[..., Lateness]] = {
     "kslack": KSlack,
@@ -36,7 +36,7 @@ def as_policy(policy: object, **settings: object) -> Lateness:
 
 
 def as_splitting(splitting: str | StrategyFactory, pane_degree: int | None) -> str | StrategyFactory | None:
-    """Who routes records to the tasks of the pane stage; nobody where each task makes partials of what it reads."""
+    """The strategy that routes records to pane tasks, or its name; ``None``: each task lifts what it reads."""
     check_splitting(splitting, pane_degree)
     return None if splitting == "combine" else splitting
 
@@ -48,7 +48,7 @@ def as_elastic(elastic: Elastic | bool, **settings: object) -> Elastic | None:
     if not isinstance(elastic, bool):
         raise OptionError(f"elastic={elastic!r} must be True, False or sp.Elastic(...), e.g. sp.Elastic(max_degree=8).")
     if settings and not elastic:
-        raise OptionError(f"{', '.join(sorted(settings))}: only with elastic = true (--elastic), which is not set.")
+        raise OptionError(f"{', '.join(sorted(settings))}: needs elastic = true (--elastic), which is not set.")
     return Elastic(**settings) if elastic else None  # type: ignore[arg-type]  # checked by their declarations
 
 

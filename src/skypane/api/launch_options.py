@@ -1,16 +1,16 @@
-"""What a launch is told: the options of ``start()`` with everything that they stand for."""
+"""The options of a launch: those of ``start()`` with sinks as objects and durations as numbers."""
 
 from __future__ import annotations
 
-from skypane.api.run_options import RunOptions
+from skypane.api.options.run_options import RunOptions
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import parse_duration_us
 from skypane.spark.options import LaunchOptions
-from skypane.spark.settings import Settings
 from skypane.spark.sinks.custom import as_sink
+from skypane.tuning.parallel_plan import ParallelPlan
 
 
-def launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings) -> LaunchOptions:
+def launch_options(run: RunOptions, punctuator: Punctuator, parallel: ParallelPlan, slots: int) -> LaunchOptions:
     """Sinks as objects, durations as numbers."""
     idle_us = None if run.idle_timeout is None else parse_duration_us(run.idle_timeout, "idle_timeout")
     return LaunchOptions(
@@ -23,7 +23,8 @@ def launch_options(run: RunOptions, punctuator: Punctuator, settings: Settings) 
         ending=run.ending,
         idle_timeout_us=idle_us,
         punctuator=punctuator,
-        settings=settings,
+        parallel=parallel,
+        slots=slots,
         name=run.name,
         accept_changed_code=run.accept_changed_code,
     )

@@ -1,7 +1,7 @@
 """One table, once: functions from DataFrame to DataFrame.
 
-A Spark DataFrame is answered by Spark, when its rows are asked for. A pandas or polars DataFrame or an Arrow table is
-answered here and now, without Spark.
+Spark answers for a Spark DataFrame, lazily. A pandas or polars DataFrame or an Arrow table is answered at once, in
+this process, without Spark.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def as_of(df: Table, instant: datetime | str) -> Table:
     The instant is a ``datetime`` or a text such as ``"2026-01-01 14:03:07.2"``; without a time zone it is meant as the
     table shows its times: in the zone of the column, of Spark's session, or as it stands where there is none. Of a
     running query the table has the records that have left so far, so it is complete up to a life before the last whole
-    pane that the punctuation has passed.
+    pane that the watermark has passed.
     """
     if is_spark(df):
         from skypane.spark.as_of import as_of_dataframe  # noqa: PLC0415 - the other tables need no Spark

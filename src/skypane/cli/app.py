@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,14 +13,21 @@ from skypane.cli.demo import demo
 from skypane.cli.explore import explore
 from skypane.cli.init import init
 from skypane.cli.lateness import lateness
+from skypane.cli.plugins import command_names, load_command
 from skypane.cli.run import run
-from skypane.cli.simulate import simulate
 from skypane.cli.traffic import generate, inspect
 from skypane.model.errors import SkypaneError
 
 
 class _FriendlyGroup(typer.core.TyperGroup):
-    """Shows an error that skypane raised on purpose as its message, without a stack."""
+    """Has the commands of other distributions, too; shows an error of skypane as its message, without a stack."""
+
+    # Any: versions of typer keep click's types in different places.
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *command_names()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, cmd_name) or load_command(cmd_name)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         try:
@@ -57,5 +64,5 @@ def main(
     del version
 
 
-for command in (demo, init, run, explore, generate, inspect, lateness, simulate):
+for command in (demo, init, run, explore, generate, inspect, lateness):
     app.command()(command)

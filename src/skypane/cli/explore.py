@@ -13,29 +13,30 @@ from rich.console import Console
 from rich.table import Table
 
 import skypane as sp
-from skypane.api.run_options import RunOptions
+from skypane.api.options.run_options import RunOptions
 from skypane.cli.places import check_folder
+from skypane.cli.plugins import load_simulator
 from skypane.cli.run import embedded
 from skypane.cli.run_flags import with_run_flags
 from skypane.cli.run_query import Planned, plan
 from skypane.cli.run_spec import Spec, load_spec
 from skypane.model.errors import OptionError
-from skypane.patterns.exploration import Explored, against_best, rank_correlation
-from skypane.patterns.parse import parse_pattern
-from skypane.patterns.planner import FIRST_STEPS
-from skypane.simulate.trees.learned import simulated_step_us
 from skypane.traffic.plots import BLUE, GREY, RED, logarithmic, new_figure, save_figure
+from skypane.tuning.patterns.exploration import Explored, against_best, rank_correlation
+from skypane.tuning.patterns.parse import parse_pattern
+from skypane.tuning.planner.planner import FIRST_STEPS
 
 if TYPE_CHECKING:
-    from skypane.api.stream import ContinuousQuery
-    from skypane.patterns.base import Pattern
-    from skypane.patterns.costs import Learned
-    from skypane.patterns.planner import Planner
+    from skypane.api.continuous_query import ContinuousQuery
+    from skypane.cli.plugins import Simulator
     from skypane.spark.query import RunningQuery
+    from skypane.tuning.patterns.base import Pattern
+    from skypane.tuning.planner.cost_model import CostModel
+    from skypane.tuning.planner.planner import Planner
 
 _COLD = FIRST_STEPS + 1
 """The first steps of a run are slow whatever the tree, and are not planned yet; of a short run, half of them."""
-_MOST_CORES = 256
+_MAX_CORES = 256
 
 
 @with_run_flags
@@ -45,7 +46,10 @@ def explore(
     tree: Annotated[list[str] | None, typer.Option(help="A tree more, e.g. 'PF(4,2)'. Repeat it for several.")] = None,
     simulate: Annotated[
         int | None,
-        typer.Option(help=f"Run it once as planned, then try its trees on so many virtual cores, 2 to {_MOST_CORES}."),
+        typer.Option(
+            help=f"Run it once as planned, then try its trees on so many virtual cores, 2 to {_MAX_CORES}. "
+            "Needs skypane-lab."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Where to draw what was predicted and what it took, as PNG.")
@@ -58,18 +62,19 @@ def explore(
     Takes what 'skypane run' takes. The source must end; sinks and checkpoint are not touched. See docs/patterns.md.
     """
     console = Console()
-    if simulate is not None and not 2 <= simulate <= _MOST_CORES:
-        raise OptionError(f"--simulate {simulate} must be a number of cores from 2 to {_MOST_CORES}.")
+    if simulate is not None and not 2 <= simulate <= _MAX_CORES:
+        raise OptionError(f"--simulate {simulate} must be a number of cores from 2 to {_MAX_CORES}.")
+    simulated = None if simulate is None else (simulate, load_simulator())
     more = [parse_pattern(text) for text in tree or ()]
     planned = _shared_by_nobody(plan(load_spec(config, given)), console)
     check_folder("--log", log.parent)
     if plot is not None:
         check_folder("--plot", plot.parent)
     for each in more:
-        planned.query.parallel(pattern=each).plan(planned.run, slots=1)  # before any other has run for minutes
+        _in_tree(planned.query, each).plan(planned.run, slots=1)  # before any other has run for minutes
     with embedded(console, log) as spark:
         query = planned.over_records(spark)
-        found = exploration(query, more, console) if simulate is None else simulation(query, more, console, simulate)
+        found = exploration(query, more, console) if simulated is None else simulation(query, more, console, *simulated)
     for text in (found.table(), found.verdict()):
         console.print(text, highlight=False)
     if plot is not None:
@@ -78,18 +83,23 @@ def explore(
 
 def _shared_by_nobody(planned: Planned, console: Console) -> Planned:
     """The query without what its file says about sharing the work, since that is what is tried here."""
-    parallelism = planned.query.parallelism
-    if parallelism.elastic:
+    parallel = planned.query.parallel_options
+    if parallel.elastic:
         console.print("Without elastic here: every tree has fixed degrees, or their steps could not be compared.")
-        parallelism = replace(parallelism, elastic=False)
-    if said := parallelism.said():
-        raise OptionError(f"explore tries every way to share the work: leave out {', '.join(said)}.")
-    return replace(planned, query=replace(planned.query, parallelism=parallelism))
+        parallel = replace(parallel, elastic=False)
+    if given := parallel.explicit():
+        raise OptionError(f"explore tries every pattern itself. Leave out {', '.join(given)}.")
+    return replace(planned, query=replace(planned.query, parallel_options=parallel))
+
+
+def _in_tree(query: ContinuousQuery, tree: Pattern) -> ContinuousQuery:
+    """The query in a tree of patterns; its other options stay."""
+    return replace(query, parallel_options=replace(query.parallel_options, pattern=tree))
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """What was found out."""
+    """The trees of an exploration, with predicted and measured times."""
 
     explored: Sequence[Explored]
     chosen: Pattern
@@ -124,8 +134,8 @@ class Exploration:
             best = min(self.explored, key=lambda each: each.measured_ms)
             faster = "" if worse is None else f", {worse:.2f} x as fast as {self.chosen}"
             return f"Without Spark's jobs {best.tree} is fastest on {self.cores} cores{faster}."
-        said = [] if agreed is None else [f"Rank correlation of predicted and measured: {agreed:.2f}."]
-        return " ".join([*said, *([] if worse is None else [f"{self.chosen} took {worse:.2f} x the fastest."])])
+        given = [] if agreed is None else [f"Rank correlation of predicted and measured: {agreed:.2f}."]
+        return " ".join([*given, *([] if worse is None else [f"{self.chosen} took {worse:.2f} x the fastest."])])
 
     def draw(self, path: Path) -> Path:
         """A row for each tree, the fastest on top: what was predicted, and what it took."""
@@ -164,13 +174,15 @@ def exploration(
     took = {}
     for each in dict.fromkeys([*(trees or planner.candidates()), *more]):
         console.print(f"running {each} ...", highlight=False)
-        took[each] = step_ms(run_once(query.parallel(pattern=each)))
+        took[each] = step_ms(run_once(_in_tree(query, each)))
     usual, (planner, learned) = _planned(query)
     explored = [Explored(tree, planner.predicted(tree, learned).step_us / 1e3, ms) for tree, ms in took.items()]
     return Exploration(explored, planner.chosen(learned).tree, step_ms(usual))
 
 
-def simulation(query: ContinuousQuery, more: Sequence[Pattern], console: Console, cores: int) -> Exploration:
+def simulation(
+    query: ContinuousQuery, more: Sequence[Pattern], console: Console, cores: int, simulator: Simulator
+) -> Exploration:
     """Run the query as it is planned, then simulate it in each tree that the planner would think of for more cores."""
     _check(query, more)
     usual, (planner, learned) = _planned(query)
@@ -180,7 +192,7 @@ def simulation(query: ContinuousQuery, more: Sequence[Pattern], console: Console
     planner, explored = replace(planner, slots=cores), []
     for each in dict.fromkeys([*planner.candidates(), *more]):
         console.print(f"simulating {each} ...", highlight=False)
-        took_us = simulated_step_us(each, planner.work, learned, cores)
+        took_us = simulator(each, planner.work, learned, cores)
         explored.append(Explored(each, planner.predicted(each, learned).step_us / 1e3, took_us / 1e3))
     return Exploration(explored, planner.chosen(learned).tree, step_ms(usual), cores)
 
@@ -188,19 +200,19 @@ def simulation(query: ContinuousQuery, more: Sequence[Pattern], console: Console
 def _check(query: ContinuousQuery, trees: Sequence[Pattern]) -> None:
     """Refuse what cannot be run before anything runs."""
     for each in trees:
-        query.parallel(pattern=each).check(RunOptions(sp.DiscardSink()))
+        _in_tree(query, each).check(RunOptions(sp.DiscardSink()))
 
 
-def _planned(query: ContinuousQuery) -> tuple[RunningQuery, tuple[Planner, Learned]]:
+def _planned(query: ContinuousQuery) -> tuple[RunningQuery, tuple[Planner, CostModel]]:
     """A run as the planner has it, and what it knows after that."""
     usual = run_once(query)
     planning = usual.planning()
-    if planning is None or planning.learned is None or len(_steps(usual)) < FIRST_STEPS:
+    if planning is None or planning.model is None or len(_steps(usual)) < FIRST_STEPS:
         raise OptionError(
-            f"the source has too few batches, less than {FIRST_STEPS}: give it smaller ones, files with "
+            f"The source has fewer than {FIRST_STEPS} batches, too few to compare. Make them smaller: files with "
             "--source-option maxFilesPerTrigger=1, a generated stream with max_records_per_batch=10000."
         )
-    return usual, (planning.planner, planning.learned)
+    return usual, (planning.planner, planning.model)
 
 
 def run_once(query: ContinuousQuery) -> RunningQuery:

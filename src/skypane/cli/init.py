@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from skypane.api.options import SECTIONS, Option, options_of
+from skypane.api.options.declarations import SECTIONS, options_of
+from skypane.api.options.option import Option
 from skypane.model.errors import OptionError
 
 SAMPLE: Mapping[str, Mapping[str, Any]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,13 +21,13 @@ from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
+from skypane.lateness_study.plots import plot_outcomes
+from skypane.lateness_study.study import Outcome, Step, cut_by_arrival, run_policy
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.windows import WindowSpec
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
-from skypane.simulate.studies.lateness import Outcome, Step, cut_by_arrival, run_policy
-from skypane.simulate.studies.lateness_plots import plot_outcomes
 from skypane.traffic.commands import read_stream
 from skypane.traffic.reading import chunks
 from skypane.traffic.spec import TrafficSpec
@@ -75,7 +76,7 @@ def lateness(
     name, tables = _tables(file, stream if generate or stream else None, ts, arrival)
     steps = list(cut_by_arrival(tables, arrival, parse_duration_us(interval, "interval")))
     if not steps:
-        raise OptionError("The stream has no records.")
+        raise OptionError("The stream has no records. Give another file, or raise rate= or duration=.")
     attributes = _attributes(minimize, steps[0].rows.schema)
     spec = WindowSpec.parse(window, slide)
     horizon_us = _HORIZON_WINDOWS * max(spec.size_us, spec.slide_us)
@@ -106,13 +107,13 @@ def _outcomes(
         for policy in policies:
             status.update(f"comparing: {policy.name}")
             yield run_policy(definition, policy, steps, arrival=arrival)
-        in_order = Definition(**{**vars(definition), "processing": "in_order"})
+        in_order = replace(definition, processing="in_order")
         yield run_policy(in_order, KSlack(), steps, arrival=arrival, name="K-slack, in order")
 
 
 def _show(console: Console, title: str, outcomes: Sequence[Outcome]) -> None:
     """One table, or two where one would be cut off."""
-    caption = f"{outcomes[0].records:,} records once settled; slack and latencies in ms"
+    caption = f"{outcomes[0].records:,} records after warm-up; slack and latencies in ms"
     whole = _table(title, caption, {**_LOSSES, **_TIMES}, outcomes)
     if console.measure(whole, options=console.options.update(max_width=10_000)).maximum <= console.width:
         console.print(whole)
@@ -135,7 +136,7 @@ def _table(
 
 def _tables(file: Path | None, stream: dict[str, str] | None, ts: str, arrival: str) -> tuple[str, Iterator[pa.Table]]:
     if (file is None) == (stream is None):
-        raise OptionError("lateness needs either a file or --generate with the options of a stream, not both")
+        raise OptionError("lateness needs either a file or --generate with the options of a stream, not both.")
     if file is not None:
         return file.name, iter([read_stream(file, ts, arrival)])
     assert stream is not None

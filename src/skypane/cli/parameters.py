@@ -31,5 +31,5 @@ def with_parameters(
 
 
 def keyword(name: str, annotation: object, default: object = None) -> inspect.Parameter:
-    """One extra option."""
+    """Parse one extra option."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

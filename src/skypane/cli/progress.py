@@ -28,10 +28,12 @@ _FIRST_STEP = "first step: Spark starts its Python workers, which load the compi
 class ProgressPanel:
     """Render it again and again: each time it shows the query as it is now."""
 
-    def __init__(self, query: RunningQuery, title: str, *, live_times: bool, told: str = "windows answered") -> None:
+    def __init__(
+        self, query: RunningQuery, title: str, *, live_times: bool, answers_label: str = "windows answered"
+    ) -> None:
         self._query = query
         self._title = title
-        self._told = told
+        self._answers_label = answers_label
         self._live_times = live_times
         self._started = time.monotonic()
         self._windows: dict[int, int] = {}
@@ -46,7 +48,7 @@ class ProgressPanel:
         return Panel(grid, title=self._title, title_align="left", border_style="cyan", expand=False, width=100)
 
     def line(self) -> str:
-        """The essence, for logs."""
+        """One line for logs."""
         metrics = self._query.metrics()
         ledger = metrics.ledger
         running_s = time.monotonic() - self._started
@@ -54,7 +56,7 @@ class ProgressPanel:
             return f"{running_s:4.0f} s  {self._before_the_first_step(metrics)}"
         return (
             f"{running_s:4.0f} s  {rate(metrics.recent):,.0f} records/s, {ledger.delivered:,} so far "
-            f"({ledger.late:,} late), {metrics.windows:,} {self._told}"
+            f"({ledger.late:,} late), {metrics.windows:,} {self._answers_label}"
         )
 
     def _lines(self, metrics: Metrics) -> list[tuple[str, str]]:
@@ -73,14 +75,14 @@ class ProgressPanel:
             ("fate", fate(metrics)),
             ("open panes", open_panes(last)),
             *work_lines(metrics.recent),
-            ("punctuation", self._punctuation(last)),
+            ("watermark", self._watermark(last)),
             *warnings(last),
             *self._answers(metrics, newest[-3:]),
         ]
 
     def _answers(self, metrics: Metrics, newest: Sequence[tuple[int, int]]) -> list[tuple[str, str]]:
         """How many there were; of windows also how long they took, and the last ones."""
-        noun, verb = self._told.split()
+        noun, verb = self._answers_label.split()
         if noun != "windows":
             return [(noun, f"{metrics.windows:,} {verb}")]
         shown = "  ".join(f"{_clock(end_us)} {rows:,} rows" for end_us, rows in newest)
@@ -92,14 +94,14 @@ class ProgressPanel:
             return f"ended before its first step{before}"
         return _FIRST_STEP if self._query.is_working else "waiting for the first records"
 
-    def _punctuation(self, last: StepMetrics) -> str:
-        if last.punctuation_us is None:
+    def _watermark(self, last: StepMetrics) -> str:
+        if last.watermark_us is None:
             return "none yet"
         slack = f"slack {format_duration_us(last.slack_us // 1000 * 1000)}"
         if not self._live_times:
-            return f"{_clock(last.punctuation_us)}   ({slack})"
-        lag_s = time.time() - last.punctuation_us / 1e6
-        return f"{_clock(last.punctuation_us)}   ({lag_s:.1f} s behind the clock, {slack})"
+            return f"{_clock(last.watermark_us)}   ({slack})"
+        lag_s = time.time() - last.watermark_us / 1e6
+        return f"{_clock(last.watermark_us)}   ({lag_s:.1f} s behind the clock, {slack})"
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from skypane.api.options import SECTIONS, Option, options_of
+from skypane.api.options.declarations import SECTIONS, options_of
+from skypane.api.options.option import Option
 from skypane.cli.init import toml
 from skypane.cli.run_flags import switched_off
 

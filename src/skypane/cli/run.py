@@ -57,7 +57,7 @@ def run(
     stopping = StopRequest()
     with stopping.listening(), embedded(console, log) as spark:
         stopping.listen()  # Spark has taken Ctrl-C
-        if stopping.asked:
+        if stopping.requested:
             _say(console, "Stopped before the query was started.")
             return
         query = planned.over_records(spark)
@@ -92,9 +92,9 @@ def plain_errors(log: Path) -> Iterator[None]:
     except Exception as error:
         from skypane.spark.failures import spark_failure  # noqa: PLC0415 - without Spark the other commands work
 
-        if (told := spark_failure(error)) is None:
+        if (message := spark_failure(error)) is None:
             raise
-        raise SkypaneError(f"Spark has failed: {told}\nIts log, {log}, has all of it.") from error
+        raise SkypaneError(f"Spark has failed: {message}\nSee its log, {log}.") from error
 
 
 def _watch(
@@ -102,11 +102,11 @@ def _watch(
 ) -> None:
     """Show progress until the query ends or is to be stopped; results on the console need the place for themselves."""
     deadline = None if stop_after is None else time.monotonic() + stop_after
-    panel = ProgressPanel(query, "skypane run", live_times=False, told=planned.query.spec.told)
+    panel = ProgressPanel(query, "skypane run", live_times=False, answers_label=planned.query.spec.answers_label)
     with nullcontext() if _on_console(planned) else watching(console, panel):
-        while query.is_active and not stopping.asked and (deadline is None or time.monotonic() < deadline):
+        while query.is_active and not stopping.requested and (deadline is None or time.monotonic() < deadline):
             query.await_termination(timeout=0.25)
-    if stopping.asked and query.is_active:
+    if stopping.requested and query.is_active:
         _say(console, "Stopping after the step that is under way ...")
     query.stop()
     query.await_termination()

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from skypane.api.options import OPTIONS, SECTIONS, SINKS, Option
+from skypane.api.options.declarations import OPTIONS, SECTIONS, SINKS
+from skypane.api.options.option import Option
 from skypane.cli.parameters import keyword, with_parameters
 from skypane.cli.run_spec import Spec, as_value
 
@@ -60,7 +61,7 @@ def _help(option: Option) -> str:
 
 
 def _identifier(option: Option) -> str:
-    return f"{option.section}_{option.name}"
+    return option.path.replace(".", "_")
 
 
 def _off(option: Option) -> str:
@@ -80,7 +81,7 @@ def _settings(option: Option, given: Any) -> dict[str, Any]:
     elif option.section in SINKS:
         kind, _, path = given.partition(":")
         return {"format": kind, **({"path": path} if path else {})}
-    elif (option.section, option.name) == ("lateness", "policy"):
+    elif option.path == "lateness.policy":
         return _policy(option, given, flag)
     else:
         value = given if option.kind.switch or given == "none" else option.kind.read(flag, given)

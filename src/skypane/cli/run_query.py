@@ -1,4 +1,4 @@
-"""RunQuery: from settings to a query - first without Spark, so that mistakes are told at once, then with its source."""
+"""RunQuery: builds the query from settings - first without Spark, to report mistakes at once, then with its source."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import skypane as sp
 from skypane.api.by_name import as_policy
-from skypane.api.options import OPTIONS, SINKS, WINDOW_KINDS
-from skypane.api.parallelism import parallel_arguments
-from skypane.api.run_options import RunOptions
+from skypane.api.options.declarations import OPTIONS, SINKS, WINDOW_KINDS
+from skypane.api.options.parallel_options import parallel_arguments
+from skypane.api.options.run_options import RunOptions
 from skypane.cli.places import check_folder
 from skypane.cli.run_spec import Spec
 from skypane.model.errors import OptionError, SchemaError
@@ -25,7 +25,10 @@ from skypane.traffic.stream import Stream as GeneratedStream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from skypane.api.stream import ContinuousQuery, Stream, Windowed
+    from skypane.api.continuous_query import ContinuousQuery
+    from skypane.api.options.partition import Partition
+    from skypane.api.stream import Stream
+    from skypane.api.windowed import Windowed
     from skypane.flow.definition import Definition
     from skypane.spark.sinks.base import Sink
 
@@ -74,17 +77,33 @@ def plan(spec: Spec) -> Planned:
 
 def _query(spec: Spec) -> ContinuousQuery:
     records = cast("DataFrame", None)  # There are none until Spark is; nobody looks at them before.
-    asked, waiting = spec["query"], dict(spec["lateness"])
-    stream = sp.stream(records, time=asked["time"], key=asked.get("key"), partition=asked.get("partition"))
-    query = _question(asked, _windowed(asked, stream))
+    settings, waiting = spec["query"], dict(spec["lateness"])
+    stream = sp.stream(records, time=settings["time"], key=settings.get("key"), partition=_partition(spec))
+    query = _emitting(settings, _question(settings, _windowed(settings, stream)))
     of_policy = {name: waiting.pop(name) for name in _OF_POLICY & set(waiting)}
     policy = as_policy(waiting.pop("policy", "kslack"), **of_policy)
-    return query.lateness(policy, **waiting).parallel(**parallel_arguments(spec["parallel"]))
+    query = query.lateness(policy, **waiting, guard=sp.TimeGuard(**spec["lateness.guard"]))
+    return query.parallel(**parallel_arguments(spec["parallel"]), tuning=sp.Tuning(**spec["parallel.tuning"]))
 
 
-def _windowed(asked: Mapping[str, Any], stream: Stream) -> Windowed:
+def _partition(spec: Spec) -> Partition | None:
+    column, settings = spec["query"].get("partition"), spec["partition"]
+    if column is None and settings:
+        names = ", ".join(sorted(settings))
+        raise OptionError(f"{names}: needs partition = ... in [query] (--partition), which is not set.")
+    return None if column is None else sp.Partition(column, **settings)
+
+
+def _emitting(settings: Mapping[str, Any], query: ContinuousQuery) -> ContinuousQuery:
+    """What goes with the windows, unless something else is chosen."""
+    if "emit" not in settings and "expiries" not in settings:
+        return query
+    return query.emit(settings.get("emit", query.spec.default_emit), expiries=settings.get("expiries", True))
+
+
+def _windowed(settings: Mapping[str, Any], stream: Stream) -> Windowed:
     """Windows of time, or of records, or every instant."""
-    chosen = [name for name in WINDOW_KINDS if name in asked]
+    chosen = [name for name in WINDOW_KINDS if name in settings]
     if len(chosen) != 1:
         what = "is missing" if not chosen else "is there twice"
         raise OptionError(
@@ -92,32 +111,32 @@ def _windowed(asked: Mapping[str, Any], stream: Stream) -> Windowed:
             "or --live DURATION for the answer at every instant; or window, window_rows or live in [query] of the file."
         )
     for other in sorted({name for kind, names in WINDOW_KINDS.items() for name in names if kind not in chosen}):
-        if other in asked:
+        if other in settings:
             taken = ", ".join(WINDOW_KINDS[chosen[0]]) or "nothing else"
             raise OptionError(f"{chosen[0]} does not take {other}; it takes {taken}.")
-    if "window" in asked:
-        return stream.window(asked["window"], slide=asked.get("slide"))
-    if "live" in asked:
-        return stream.live(asked["live"])
-    return stream.window_rows(asked["window_rows"], slide=asked.get("slide_rows"), ttl=asked.get("ttl"))
+    if "window" in settings:
+        return stream.window(settings["window"], slide=settings.get("slide"))
+    if "live" in settings:
+        return stream.live(settings["live"])
+    return stream.window_rows(settings["window_rows"], slide=settings.get("slide_rows"), ttl=settings.get("ttl"))
 
 
-def _question(asked: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:
-    kind = asked["type"]
-    for name in {name for names in _OF_TYPE.values() for name in names} & set(asked):
+def _question(settings: Mapping[str, Any], windowed: Windowed) -> ContinuousQuery:
+    kind = settings["type"]
+    for name in {name for names in _OF_TYPE.values() for name in names} & set(settings):
         if name not in _OF_TYPE[kind]:
             raise OptionError(f"A query of type {kind} does not take {name}; it takes {', '.join(_OF_TYPE[kind])}.")
     for name in _OF_TYPE[kind]:
-        if name not in ("minimize", "maximize") and name not in asked:
+        if name not in ("minimize", "maximize") and name not in settings:
             raise OptionError(f"A query of type {kind} needs {name}.")
-    attributes = {name: asked.get(name, ()) for name in ("minimize", "maximize")}
+    attributes = {name: settings.get(name, ()) for name in ("minimize", "maximize")}
     makers: dict[str, Callable[[], ContinuousQuery]] = {
         "skyline": lambda: windowed.skyline(**attributes),
-        "top_delta": lambda: windowed.top_delta(asked["delta"], **attributes),
-        "top_k": lambda: windowed.top_k(asked["k"], score=asked["score"]),
-        "aggregate": lambda: windowed.aggregate(**asked["aggregate"]),
-        "apply": lambda: windowed.apply(load_function(asked["function"]), asked["schema"]),
-        "fold": lambda: windowed.fold(Fold.of(load_function(asked["function"]), named=asked["function"])),
+        "top_delta": lambda: windowed.top_delta(settings["delta"], **attributes),
+        "top_k": lambda: windowed.top_k(settings["k"], score=settings["score"]),
+        "aggregate": lambda: windowed.aggregate(**settings["aggregate"]),
+        "apply": lambda: windowed.apply(load_function(settings["function"]), settings["schema"]),
+        "fold": lambda: windowed.fold(Fold.of(load_function(settings["function"]), named=settings["function"])),
     }
     return makers[kind]()
 

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from skypane.api.options import MOVED, OPTIONS, SECTIONS, SINKS, WINDOW_KINDS, Option, options_of
+from skypane.api.options.declarations import OPTIONS, SECTIONS, SINKS, WINDOW_KINDS, option_at, options_of
+from skypane.api.options.option import Option
+from skypane.api.options.spelling import MOVED
 from skypane.model.errors import OptionError
-from skypane.model.meant import did_you_mean
+from skypane.model.suggestions import nearest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -18,39 +20,48 @@ else:
 
 Spec = dict[str, dict[str, Any]]
 """Settings by section and name; every section is there."""
-_OF_WINDOWS = {name for kind, names in WINDOW_KINDS.items() for name in (kind, *names)}
-_OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
-_OF_ELASTIC = {option.name for option in OPTIONS if option.of_elastic}
-_OF_TASKS = (frozenset({"elastic", *_OF_ELASTIC}), frozenset({"degree", "pane_degree"}), frozenset({"pattern"}))
-"""Three ways to say how many tasks there are: whoever chooses one does not want the others."""
+_OF_WINDOWS = {f"query.{name}" for kind, names in WINDOW_KINDS.items() for name in (kind, *names)}
+_OF_POLICY = {option.path for option in OPTIONS if option.of_policy}
+_OF_ELASTIC = {option.path for option in OPTIONS if option.of_elastic}
+_OF_TASKS = (
+    frozenset({"parallel.elastic", *_OF_ELASTIC}),
+    frozenset({"parallel.degree", "parallel.tuning.pane_degree"}),
+    frozenset({"parallel.pattern"}),
+)
+"""Three ways to set how many tasks there are: one replaces the others."""
 
 
 def load_spec(path: Path | None, given: Mapping[str, Mapping[str, Any]]) -> Spec:
     """The file's settings, replaced by those given on the command line."""
     spec: Spec = {section: {} for section in SECTIONS}
     for section, settings in ({} if path is None else _read(path)).items():
-        spec[section] = _section(path, section, settings)
+        if "." in section:  # ["lateness.guard"] is one name to TOML, and would replace the section of that path
+            raise OptionError(f'{path}: ["{section}"] is quoted; write [{section}].')
+        spec.update(_section(path, section, settings))
+    for unwanted in _replaced(
+        {f"{section}.{name}": v for section, chosen in given.items() for name, v in chosen.items()}
+    ):
+        section, _, name = unwanted.rpartition(".")
+        spec[section].pop(name, None)
     for section, chosen in given.items():
-        # Settings of another policy, another sink or other windows are not wanted with those that were chosen.
-        if section in SINKS and "format" in chosen:
-            spec[section].clear()
-        if section == "lateness" and "policy" in chosen:
-            spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_POLICY}
-        if section == "parallel":
-            unwanted = _of_other_tasks(chosen)
-            spec[section] = {name: value for name, value in spec[section].items() if name not in unwanted}
-        if section == "query" and set(chosen) & set(WINDOW_KINDS):
-            spec[section] = {name: value for name, value in spec[section].items() if name not in _OF_WINDOWS}
         spec[section].update(chosen)
     return spec
 
 
+def _replaced(chosen: Mapping[str, Any]) -> set[str]:
+    """The settings of a file that do not go with what was chosen: those of another sink, policy, window or tree."""
+    sinks = {option.path for sink in SINKS if f"{sink}.format" in chosen for option in options_of(sink)}
+    policy = _OF_POLICY if "lateness.policy" in chosen else set()
+    windows = _OF_WINDOWS if any(f"query.{kind}" in chosen for kind in WINDOW_KINDS) else set()
+    return {*sinks, *policy, *windows, *_of_other_tasks(chosen)}
+
+
 def _of_other_tasks(chosen: Mapping[str, Any]) -> set[str]:
-    """The settings of ``[parallel]`` that do not go with what was chosen; limits of elastic degrees choose nothing."""
-    if chosen.get("elastic") is False:
+    """The settings of other ways to set how many tasks there are; limits of elastic degrees choose none."""
+    if chosen.get("parallel.elastic") is False:
         return _OF_ELASTIC
     ways = [way for way in _OF_TASKS if set(chosen) & (way - _OF_ELASTIC)]
-    return {name for way in _OF_TASKS for name in way if ways and way not in ways}
+    return {path for way in _OF_TASKS for path in way if ways and way not in ways}
 
 
 def as_value(option: Option, value: object, what: str) -> object:
@@ -70,25 +81,37 @@ def _read(path: Path) -> dict[str, Any]:
     return body
 
 
-def _section(path: Path | None, section: str, settings: object) -> dict[str, Any]:
+def _section(path: Path | None, section: str, settings: object) -> Spec:
+    """The settings of a section and of those within it, each checked."""
     if section not in SECTIONS:
         raise OptionError(f"{path}: unknown section [{section}]. The sections are: {', '.join(SECTIONS)}.")
     if not isinstance(settings, Mapping):
         raise OptionError(f"{path}: {section} must be a section, written [{section}].")
     known = {option.name: option for option in options_of(section)}
-    found = {}
+    found: Spec = {section: {}}
     for name, value in settings.items():
-        if name not in known:
+        if f"{section}.{name}" in SECTIONS:
+            found |= _section(path, f"{section}.{name}", value)
+        elif name in known:
+            found[section][name] = _setting(path, known[name], value)
+        else:
             raise OptionError(f"{path}: {_unknown(section, name, known)}")
-        try:
-            found[name] = as_value(known[name], value, name)
-        except OptionError as error:
-            raise OptionError(f"{path}, [{section}]: {error}") from error
     return found
 
 
+def _setting(path: Path | None, option: Option, value: object) -> object:
+    try:
+        return as_value(option, value, option.name)
+    except OptionError as error:
+        raise OptionError(f"{path}, [{option.section}]: {error}") from error
+
+
 def _unknown(section: str, name: str, known: Mapping[str, Option]) -> str:
-    if section == "run" and name in MOVED:
-        there, now = MOVED[name]
-        return f"{name} has moved from [run]: write {now} = ... in [{there}]."
-    return f"unknown setting {name!r} in [{section}].{did_you_mean(name, known)} The settings are: {', '.join(known)}."
+    if (path := MOVED.get(f"{section}.{name}")) is not None:
+        now = option_at(path)
+        return f"{name} has moved from [{section}]: write {now.name} = ... in [{now.section}]."
+    within = [inner.rpartition(".")[2] for inner in SECTIONS if inner.startswith(f"{section}.")]
+    near = nearest(name, [*known, *within])
+    meant = f"[{section}.{near}]" if near in within else repr(near)
+    question = "" if near is None else f" Did you mean {meant}?"
+    return f"unknown setting {name!r} in [{section}].{question} The settings are: {', '.join(known)}."

@@ -12,10 +12,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """Whether somebody has asked to stop; a second time is for the handlers that were there before."""
+    """Set by the first signal to stop; a second signal goes to the handlers that were installed before."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._before = {number: signal.getsignal(number) for number in SIGNALS}
 
     @contextmanager
@@ -32,7 +32,7 @@ class StopRequest:
 
         Spark's own handler of Ctrl-C, which is there as soon as Spark is, cancels the jobs of the step under way.
         """
-        if self.asked:
+        if self.requested:
             return
         for number in SIGNALS:
             handler = signal.signal(number, self._ask)
@@ -41,7 +41,7 @@ class StopRequest:
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         del number, frame
-        self.asked = True
+        self.requested = True
         self._give_back()
 
     def _give_back(self) -> None:

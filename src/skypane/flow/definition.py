@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -20,7 +21,8 @@ from skypane.queries.frames import Placement
 class Definition:
     """A query, its windows, the time column and the key columns."""
 
-    query: Query
+    question: Query
+    """The query as the user wrote it; stages run :attr:`query`."""
     window: Panes
     time: str
     keys: tuple[str, ...] = ()
@@ -33,23 +35,37 @@ class Definition:
     """How panes become answers, see :mod:`skypane.flow.windows.slide.choice`."""
 
     partition: str | None = None
-    """The column that names the source partition of a record, where partitions are told apart."""
+    """The column that names the source partition of a record, if partitions are tracked."""
     allowed_lateness_us: int = 0
     """How long after its pane was sealed a record still corrects the answers of its windows."""
     harm_horizon_us: int = 0
     """How long after its pane was sealed a late record is still judged: harmful or harmless; 0 for not at all."""
-    most_slack_us: int | None = None
+    max_slack_us: int | None = None
     """The most slack there can be: records that it could not have saved teach nothing; ``None`` for no bound."""
     processing: str = "out_of_order"
     """``out_of_order``: records are lifted as they come; ``in_order``: buffered until their pane is sealed."""
     sets_aside: bool = False
     """Whether windows on which a function of the user's fails are set aside; else the error ends the query."""
 
-    def __post_init__(self) -> None:
-        placement = Placement(
-            self.time, self.keys, self.window, self.time_zone, self.allowed_lateness_us > 0, self.sets_aside
+    runs_in: Placement | None = None
+    """Where the query runs, if not in these windows by these keys: panes of ranks are not what its records are in."""
+
+    @property
+    def placement(self) -> Placement:
+        """Where the query runs."""
+        return self.runs_in or Placement(
+            time=self.time,
+            keys=self.keys,
+            window=self.window,
+            time_zone=self.time_zone,
+            amendable=self.allowed_lateness_us > 0,
+            tolerant=self.sets_aside,
         )
-        object.__setattr__(self, "query", self.query.placed(placement))
+
+    @cached_property
+    def query(self) -> Query:
+        """The query as it runs in its place."""
+        return self.question.placed(self.placement)
 
     @property
     def added_columns(self) -> tuple[str, ...]:
@@ -69,7 +85,7 @@ class Definition:
 
     @property
     def wants_records(self) -> bool:
-        """Whether whole records are kept for later, whatever the query reads of them."""
+        """Whether the state holds whole records, with columns that the query does not read."""
         return self.processing != "out_of_order"
 
     @property
@@ -111,7 +127,10 @@ class Definition:
         if self.partition is not None:
             kind = find_column(schema, self.partition, "Partition column").type
             if pa.types.is_nested(kind):
-                raise SchemaError(f"Partition column {self.partition!r} has type {kind}; it must be a plain column.")
+                raise SchemaError(
+                    f"Partition column {self.partition!r} has type {kind}; it must be a plain column. Use one of its "
+                    "fields."
+                )
         self.query.check(schema)
 
     def describe(self) -> Mapping[str, object]:

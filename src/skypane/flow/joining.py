@@ -1,6 +1,6 @@
-"""Joining: who finds the bounds of rows by their dominators - this process, or several tasks that own some rows each.
+"""Joining: finds the bounds of rows by their dominators, in this process or in several tasks that own some rows each.
 
-The bounds of a row do not depend on those of others. So the rows that *ask* are dealt out, and every task looks at all
+The bounds of a row do not depend on those of others. So tasks split the rows that *ask*, and every task looks at all
 rows: its own bounds are then whole, and together they are those of one task, to the last bit. Dealing out the rows that
 are looked at instead, and taking the largest and smallest of what tasks find, was measured: a tree with half the rows
 is hardly faster to look into (docs/decisions/0011-one-hot-key.md).
@@ -11,13 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
 from skypane.kernels.sliding import STILL_ALIVE, Shape, slide_keys, slide_one
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
-from skypane.scheduling.ownership import JoinSharing
 
 
 class JoinRows(NamedTuple):
@@ -35,7 +34,14 @@ class JoinRows(NamedTuple):
         """A copy of some rows, in order."""
         offsets = np.searchsorted(rows, self.offsets)
         critical, died = self.critical[rows], self.died[rows]
-        return JoinRows(self.values[rows], self.panes[rows], self.fresh[rows], offsets, critical, died)
+        return JoinRows(
+            values=self.values[rows],
+            panes=self.panes[rows],
+            fresh=self.fresh[rows],
+            offsets=offsets,
+            critical=critical,
+            died=died,
+        )
 
     def set_bounds(self, rows: Int64Array, critical: Int64Array, died: Int64Array) -> None:
         """Note the bounds of some rows."""
@@ -49,8 +55,20 @@ class Bounds(NamedTuple):
     died: Int64Array
 
 
+class JoinSplit(Protocol):
+    """Chooses the keys with enough rows for several tasks, and the task that owns each of their rows."""
+
+    def pays(self, rows: Int64Array) -> BoolArray:
+        """Whether each key has rows enough, by their number."""
+        ...
+
+    def owners(self, fresh: BoolArray, tasks: int) -> Int64Array:
+        """The task that owns each row; any will do."""
+        ...
+
+
 class Joining(ABC):
-    """Finds the same bounds, whoever does it."""
+    """Runs the dominance join of a skyline. Every implementation finds the same bounds."""
 
     @abstractmethod
     def join(self, rows: JoinRows, shape: Shape) -> None:
@@ -58,29 +76,29 @@ class Joining(ABC):
 
 
 @dataclass(frozen=True)
-class Alone(Joining):
-    """In this process."""
+class LocalJoin(Joining):
+    """Joins in this process."""
 
     threads: int = 1
 
     def join(self, rows: JoinRows, shape: Shape) -> None:
-        """Large keys on all threads."""
+        """Join key by key; large keys use all threads."""
         slide_keys(*rows, shape, self.threads)
 
 
-ALONE: Final = Alone()
+LOCAL_JOIN: Final = LocalJoin()
 
 
 @dataclass(frozen=True)
-class SharedJoin:
-    """The join of some keys, dealt out."""
+class JoinWork:
+    """The join of some keys, split across tasks."""
 
     rows: JoinRows
     shape: Shape
     owners: Int64Array
 
     def bounds_of(self, task: int) -> Bounds:
-        """What one task finds."""
+        """Compute the bounds of the rows that one task owns."""
         own = self.owners == task
         values, panes, fresh, offsets, *bounds = self.rows
         critical, died = (bound.copy() for bound in bounds)  # as they were: a row that just died still dominates others
@@ -91,17 +109,17 @@ class SharedJoin:
 
 
 @dataclass(frozen=True)
-class Shared(Joining):
+class DistributedJoin(Joining):
     """Keys with many rows by several tasks, the others in this process."""
 
     tasks: int
-    sharing: JoinSharing
-    ask: Callable[[SharedJoin, int], Iterable[Bounds]]
-    """Has so many tasks find the bounds of their rows; what they found, task by task."""
+    sharing: JoinSplit
+    run: Callable[[JoinWork, int], Iterable[Bounds]]
+    """Runs so many tasks; returns the bounds that each found, in the order of the tasks."""
     threads: int = 1
 
     def join(self, rows: JoinRows, shape: Shape) -> None:
-        """Dead rows are not sent along: nobody asks for them."""
+        """Join keys with many rows in tasks, the others here; dead rows need no new bounds and are not sent."""
         groups = Groups(rows.offsets)
         key = groups.row_ids()
         news = np.bincount(key[rows.fresh], minlength=len(groups))
@@ -110,10 +128,10 @@ class Shared(Joining):
         here, there = np.flatnonzero(takes_part & ~shared), np.flatnonzero(takes_part & shared)
         if len(here):
             few = rows.some(here)
-            Alone(self.threads).join(few, shape)
+            LocalJoin(self.threads).join(few, shape)
             rows.set_bounds(here, few.critical, few.died)
         if len(there):
             many = rows.some(there)
             owners = self.sharing.owners(many.fresh, self.tasks)
-            for task, found in enumerate(self.ask(SharedJoin(many, shape, owners), self.tasks)):
+            for task, found in enumerate(self.run(JoinWork(many, shape, owners), self.tasks)):
                 rows.set_bounds(there[owners == task], *found)

@@ -19,9 +19,9 @@ import numpy as np
 from skypane.model.groups import Int64Array
 from skypane.model.panes import Panes
 
-MOST_SEALED = 1_024
+MAX_SEALED = 1_024
 """Of more sealed panes, neighbours are thrown together; latencies of windows are then off by 0.2 %, at most."""
-MOST_OPEN = 16_384
+MAX_OPEN = 16_384
 """Of more open panes, only the newest are measured."""
 
 
@@ -64,12 +64,12 @@ class PaneClock:
             if runs and runs[-1].first_pane + runs[-1].panes == pane and runs[-1][2:] == times:
                 runs[-1] = runs[-1]._replace(panes=runs[-1].panes + 1)
             else:
-                runs.append(PaneRun(pane, 1, *times))
+                runs.append(PaneRun(first_pane=pane, panes=1, first_us=times.first_us, last_us=times.last_us))
         return cls(tuple(runs))
 
     @property
     def panes(self) -> dict[int, PaneTimes]:
-        """Pane by pane."""
+        """Each pane with its first and last arrival."""
         return {
             pane: PaneTimes(first_us, last_us)
             for first, count, first_us, last_us in self.runs
@@ -84,7 +84,7 @@ class PaneClock:
         before_us: int | None,
         after_us: int | None,
     ) -> tuple[PaneClock, Latencies]:
-        """One step at ``now_us``, which moved the punctuation from ``before_us`` to ``after_us``."""
+        """One step at ``now_us``, which moved the watermark from ``before_us`` to ``after_us``."""
         panes = self.panes
         for pane in records_by_pane:
             panes[pane] = PaneTimes(panes[pane].first_us if pane in panes else now_us, now_us)
@@ -109,7 +109,7 @@ class PaneClock:
 def first_arrivals_us(
     window: Panes, first_us_by_pane: Mapping[int, int], before_us: int | None, after_us: int
 ) -> list[int]:
-    """When the first record came of each window that a punctuation from ``before_us`` to ``after_us`` answers."""
+    """When the first record came of each window that a watermark from ``before_us`` to ``after_us`` answers."""
     # Windows that share their first arrival follow each other, in the order of the panes that it was in.
     first_us, windows = _windows_by_first(first_us_by_pane, window, before_us, after_us)
     arrivals: list[int] = np.repeat(np.array(first_us, dtype=np.int64), windows).tolist()
@@ -166,9 +166,9 @@ def _first_comers(past: Sequence[tuple[int, int]]) -> dict[int, PaneTimes]:
         while kept and kept[-1][1] >= first_us:
             kept.pop()
         kept.append((pane, first_us))
-    if len(kept) > MOST_SEALED:
+    if len(kept) > MAX_SEALED:
         # A power of two as grain: what was thrown together by the last step stays as it is in this one.
-        grain_us = 1 << ((kept[-1][1] - kept[0][1]) // MOST_SEALED).bit_length()
+        grain_us = 1 << ((kept[-1][1] - kept[0][1]) // MAX_SEALED).bit_length()
         youngest: dict[int, tuple[int, int]] = {}
         for pane, first_us in kept:
             youngest[first_us // grain_us] = (pane, youngest.get(first_us // grain_us, (pane, first_us))[1])
@@ -177,9 +177,9 @@ def _first_comers(past: Sequence[tuple[int, int]]) -> dict[int, PaneTimes]:
 
 
 def _newest(panes: Mapping[int, PaneTimes]) -> dict[int, PaneTimes]:
-    if len(panes) <= MOST_OPEN:
+    if len(panes) <= MAX_OPEN:
         return dict(panes)
-    return {pane: panes[pane] for pane in sorted(panes)[-MOST_OPEN:]}
+    return {pane: panes[pane] for pane in sorted(panes)[-MAX_OPEN:]}
 
 
 def _mean_ms(total_us: int, count: int) -> float | None:

@@ -1,7 +1,8 @@
 """Reports: what a stage of a step saw and left behind - one type for a task and for all tasks together.
 
 ``R`` is how an engine refers to rows that go on to the next stage or to a sink, ``S`` how it refers to rows that are
-kept for later steps: tables in process, files on Spark. Reports merge, so a new counter is a field here, and no more.
+kept for later steps: tables in process, files on Spark. A new counter is a field here, in ``merge`` and in
+``with_rows``; a test over all fields notices one that is forgotten.
 """
 
 from __future__ import annotations
@@ -16,15 +17,24 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import PartitionSeen
 from skypane.lateness.policy import Judgement
 from skypane.model.ledger import Ledger
-from skypane.scheduling.batch_plan import TaskLoad
 
 R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
+U = TypeVar("U")
 
-MOST_PANES = 1_024
+MAX_PANES = 1_024
 LAST_WINDOWS = 8
 """How many of the newest windows to report the size of."""
+
+
+@dataclass(frozen=True)
+class TaskLoad:
+    """What one task of the pane stage did."""
+
+    busy_us: int
+    records: int
+    records_by_pane: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ class PaneReport(Generic[R]):
     overdue: DelayHistogram = field(default_factory=DelayHistogram)
     """How long the panes of the records had been over when they came."""
     partitions: Mapping[str, PartitionSeen] = field(default_factory=dict)
-    """What trusted records say of each source partition, where partitions are told apart."""
+    """What trusted records say of each source partition, if partitions are tracked."""
     records_by_pane: Mapping[int, int] = field(default_factory=dict)
     """Accepted records of the newest panes: whence latencies are known."""
     condensed: int = 0
@@ -67,6 +77,30 @@ class PaneReport(Generic[R]):
     def delivered(self) -> int:
         """Everything the source delivered."""
         return self.ledger.delivered + self.suspected
+
+    def with_rows(
+        self, *, partials: tuple[T, ...], suspects: tuple[T, ...], late: tuple[T, ...], quarantined: tuple[T, ...]
+    ) -> PaneReport[T]:
+        """The same report with other references to its rows, e.g. files instead of tables."""
+        return PaneReport(
+            partials=partials,
+            suspects=suspects,
+            late=late,
+            quarantined=quarantined,
+            ledger=self.ledger,
+            suspected=self.suspected,
+            newest_us=self.newest_us,
+            trusted_us=self.trusted_us,
+            missed=self.missed,
+            max_delay_us=self.max_delay_us,
+            overdue=self.overdue,
+            partitions=self.partitions,
+            records_by_pane=self.records_by_pane,
+            condensed=self.condensed,
+            rows_by_group=self.rows_by_group,
+            tasks=self.tasks,
+            took_us=self.took_us,
+        )
 
     @classmethod
     def merge(cls, parts: Sequence[PaneReport[R]], guard: FutureGuard) -> PaneReport[R]:
@@ -93,7 +127,7 @@ class PaneReport(Generic[R]):
 
 
 @dataclass(frozen=True)
-class Kept(Generic[S]):
+class StateRows(Generic[S]):
     """The rows that later steps need, by what they are."""
 
     panes: tuple[S, ...] = ()
@@ -111,26 +145,32 @@ class Kept(Generic[S]):
 
     @property
     def parts(self) -> tuple[S, ...]:
-        """All of them."""
+        """All parts, of every kind of row."""
         return (*self.panes, *self.buffer, *self.sealed, *self.revisions, *self.held, *self.counters)
 
     @property
     def to_answer(self) -> tuple[S, ...]:
-        """Those that windows to come are answered from."""
+        """The parts that later windows are answered from."""
         return (*self.panes, *self.buffer, *self.counters)
 
     @classmethod
-    def merge(cls, parts: Sequence[Kept[S]]) -> Kept[S]:
-        """All together."""
-        names = ("panes", "buffer", "sealed", "revisions", "held", "counters")
-        return cls(*(_chained(getattr(p, name) for p in parts) for name in names))
+    def merge(cls, parts: Sequence[StateRows[S]]) -> StateRows[S]:
+        """Merge the state rows of several tasks."""
+        return cls(
+            panes=_chained(p.panes for p in parts),
+            buffer=_chained(p.buffer for p in parts),
+            sealed=_chained(p.sealed for p in parts),
+            revisions=_chained(p.revisions for p in parts),
+            held=_chained(p.held for p in parts),
+            counters=_chained(p.counters for p in parts),
+        )
 
 
 @dataclass(frozen=True)
 class WindowReport(Generic[R, S]):
-    """The window stage."""
+    """What a task of the window stage, or the whole stage, did and leaves behind."""
 
-    kept: Kept[S] = field(default_factory=Kept)
+    state: StateRows[S] = field(default_factory=StateRows)
     """Of a task: its key groups' new state, and what it adds to the past. Of a step: what the next one starts from."""
     answers: tuple[R, ...] = ()
     """Result rows; windows of one key in order, unless tasks take turns with them."""
@@ -171,6 +211,31 @@ class WindowReport(Generic[R, S]):
         """How many tasks read a row, on average."""
         return self.rows_read / self.rows_owned if self.rows_owned else None
 
+    def with_rows(
+        self, *, state: StateRows[U], answers: tuple[T, ...], late: tuple[T, ...], failed: tuple[T, ...]
+    ) -> WindowReport[T, U]:
+        """The same report with other references to its rows, e.g. files instead of tables."""
+        return WindowReport(
+            state=state,
+            answers=answers,
+            late=late,
+            failed=failed,
+            failures=self.failures,
+            judged=self.judged,
+            lessons=self.lessons,
+            windows=self.windows,
+            revised=self.revised,
+            open_panes=self.open_panes,
+            last_windows=self.last_windows,
+            rows_read=self.rows_read,
+            rows_owned=self.rows_owned,
+            joiners=self.joiners,
+            busy_us=self.busy_us,
+            visits=self.visits,
+            in_driver=self.in_driver,
+            took_us=self.took_us,
+        )
+
     @classmethod
     def merge(cls, parts: Sequence[WindowReport[R, S]]) -> WindowReport[R, S]:
         """All tasks of a step together."""
@@ -178,7 +243,7 @@ class WindowReport(Generic[R, S]):
         for part in parts:
             rows_by_end.update(dict(part.last_windows))
         return cls(
-            kept=Kept.merge([p.kept for p in parts]),
+            state=StateRows.merge([p.state for p in parts]),
             answers=_chained(p.answers for p in parts),
             late=_chained(p.late for p in parts),
             failed=_chained(p.failed for p in parts),
@@ -208,8 +273,8 @@ def added(counts: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def newest_panes(records_by_pane: Mapping[int, int]) -> dict[int, int]:
-    """The newest :data:`MOST_PANES`: a batch that replays a year must not send a year of panes to the driver."""
-    return {pane: records_by_pane[pane] for pane in sorted(records_by_pane)[-MOST_PANES:]}
+    """The newest :data:`MAX_PANES`: a batch that replays a year must not send a year of panes to the driver."""
+    return {pane: records_by_pane[pane] for pane in sorted(records_by_pane)[-MAX_PANES:]}
 
 
 def _seen_together(parts: Iterable[Mapping[str, PartitionSeen]]) -> dict[str, PartitionSeen]:

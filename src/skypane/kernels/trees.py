@@ -21,8 +21,8 @@ from skypane.kernels.arrays import Floats, Indices
 from skypane.kernels.simd import ALL_LANES, LANES, compare_lanes, lowest_bit
 
 Image = npt.NDArray[np.float32]
-MOST_LEVELS = 12
-SCRATCH = 2 * MOST_LEVELS
+MAX_LEVELS = 12
+SCRATCH = 2 * MAX_LEVELS
 Tree: TypeAlias = tuple[Image, Indices, int, int]  # blocks, first block of each level, levels, width
 Exact: TypeAlias = tuple[Floats, Indices, Floats]  # the table, table row of each leaf place, exact corners
 
@@ -208,7 +208,7 @@ def row_dominates(left: Floats, a: int, right: Floats, b: int) -> bool:
 def leave_for_later(scratch: Indices, level: int, node: int, children: int) -> None:
     """Note which children of a node are to be looked at."""
     scratch[level] = children
-    scratch[MOST_LEVELS + level] = node
+    scratch[MAX_LEVELS + level] = node
 
 
 @numba.njit(cache=True, nogil=True)
@@ -220,7 +220,7 @@ def next_node(scratch: Indices, level: int, levels: int) -> tuple[int, int]:
         return -1, 0
     mask = scratch[level]
     scratch[level] = mask & (mask - 1)
-    return level - 1, scratch[MOST_LEVELS + level] * LANES + lowest_bit(mask)
+    return level - 1, scratch[MAX_LEVELS + level] * LANES + lowest_bit(mask)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -287,7 +287,7 @@ def take(values: Indices, places: Indices) -> Indices:
 def plant(image: Image, width: int, attributes: int, order: Indices) -> Tree:
     """Build the tree of the image rows in `order`, which is put in tree order; there must be some."""
     put_in_tree_order(image, width, attributes, order)
-    starts = np.empty(MOST_LEVELS + 1, dtype=np.int64)
+    starts = np.empty(MAX_LEVELS + 1, dtype=np.int64)
     levels = tree_levels(len(order), starts)
     nodes = np.empty(starts[levels] * width * LANES, dtype=np.float32)
     fill_tree(image, width, order, starts, levels, nodes)

@@ -7,7 +7,6 @@ import numpy as np
 from skypane.kernels.dominance_counts import kmax
 from skypane.kernels.hashes import warm_hashes
 from skypane.kernels.joins import dominance_join, merge
-from skypane.kernels.live_queues import warm_live_queues
 from skypane.kernels.orders import counting_order, window_members
 from skypane.kernels.rankings import top_k_groups
 from skypane.kernels.segments import combine_moments, segment_moments, segment_sum, segment_sum_pairs
@@ -38,4 +37,3 @@ def warm() -> None:
     warm_sliding()
     warm_bounds()
     warm_top_k_sweep()
-    warm_live_queues()

@@ -35,7 +35,7 @@ class DelayHistogram:
 
     @classmethod
     def merge(cls, parts: Iterable[DelayHistogram]) -> DelayHistogram:
-        """All together."""
+        """Add up several histograms."""
         records, weights = 0.0, dict[int, float]()
         for part in parts:
             records += part.records

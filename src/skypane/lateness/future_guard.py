@@ -49,7 +49,7 @@ class FutureGuard:
             raise OptionError(f"future_support={self.support} must be 1 or more.")
 
     def describe(self) -> str:
-        """For explanations."""
+        """Settings and values for ``explain()``."""
         if self.max_future_us is None:
             return "every one is believed"
         ahead, future = format_duration_us(self.tolerance_us), format_duration_us(self.max_future_us)
@@ -86,9 +86,9 @@ class FutureGuard:
 
     def newest_of(self, times: Int64Array) -> tuple[int, ...]:
         """The same for an array, without sorting all of it."""
-        most = self.remembered
-        if len(times) > most:
-            times = np.partition(times, len(times) - most)[-most:]
+        limit = self.remembered
+        if len(times) > limit:
+            times = np.partition(times, len(times) - limit)[-limit:]
         return self.newest(times.tolist())
 
     def anchor(self, t_max_us: int | None, newest: Sequence[int]) -> int | None:

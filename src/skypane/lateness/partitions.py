@@ -1,6 +1,6 @@
 """SourcePartitions: how far each partition of the source has come, and which of them to wait for.
 
-The **front** is the time that the punctuation stays behind, by the slack. Across several partitions it is the newest
+The **front** is the time that the watermark stays behind, by the slack. Across several partitions it is the newest
 time of all (``across="max"``: a lagging partition's records become late) or that of the partition that is least far
 (``across="min"``), which is waited for up to ``max_lag``. A partition that has sent nothing for ``idle_timeout`` is not
 waited for; nor is one of which a few records say that it is far behind, as one record of 1970 does. "Now" is the time
@@ -66,7 +66,7 @@ class SourcePartitions:
         return {name: p for name, p in sorted(after.items()) if now_us - p.seen_us < self.idle_timeout_us}
 
     def front_us(self, partitions: Partitions, t_max_us: int) -> int:
-        """The time that the punctuation stays behind."""
+        """The time that the watermark stays behind."""
         if self.across == "max":
             return t_max_us
         awaited = [p.newest_us for p in partitions.values() if self._counts(p, t_max_us)]
@@ -78,7 +78,7 @@ class SourcePartitions:
         return near or partition.records >= self.support
 
     def describe(self) -> str:
-        """For explanations."""
+        """Settings and values for ``explain()``."""
         if self.across == "max":
             return f"by {self.column}: the newest leads"
         bound = "" if self.max_lag_us is None else f", at most {format_duration_us(self.max_lag_us)}"

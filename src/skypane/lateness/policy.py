@@ -22,7 +22,7 @@ _AUTO_LEAST_US = 60_000_000
 _LONG_WINDOWS = 3
 """Answers that come this many windows late are worth a warning."""
 _IN_SECONDS_US = 10_000_000
-"""A wait of this length or more is told in whole seconds."""
+"""A wait of this length or more is shown in whole seconds."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Observation:
     late: int = 0
     """Those of them that were dropped."""
     front_us: int | None = None
-    """The time that the punctuation stays behind, after this step."""
+    """The time that the watermark stays behind, after this step."""
     max_delay_us: int = 0
     """The largest delay against the front before this step, late records included; 0 if all were newer."""
     overdue: DelayHistogram = field(default_factory=DelayHistogram)
@@ -89,14 +89,14 @@ class Lateness(ABC):
 
     @abstractmethod
     def slack_us(self, state: PolicyState) -> int:
-        """How far the punctuation stays behind the front."""
+        """How far the watermark stays behind the front."""
 
     def for_window(self, panes: Panes) -> Lateness:
         """The same policy with what it leaves to the windows filled in: ``max_slack="auto"``."""
         del panes
         return self
 
-    def most_slack_us(self, panes: Panes) -> int | None:
+    def max_slack_us(self, panes: Panes) -> int | None:
         """The most slack there can be; ``None`` for no bound.
 
         A pane that was over for longer is lost with any slack, so its records teach nothing.
@@ -110,7 +110,7 @@ class SlackBounds:
     """From where an adaptive slack starts, and how far it may grow."""
 
     initial_us: int
-    most_us: int | None
+    max_us: int | None
     auto: bool = False
     """Whether the windows say how far."""
 
@@ -118,26 +118,26 @@ class SlackBounds:
     def parse(cls, policy: str, initial_slack: Duration, max_slack: Duration | None) -> SlackBounds:
         """Checked against each other; ``"auto"`` is no bound before the windows are known."""
         initial = parse_duration_us(initial_slack, f"{policy}(initial_slack)", zero_ok=True)
-        most = None
+        limit = None
         if max_slack is not None and max_slack != AUTO:
-            most = parse_duration_us(max_slack, f"{policy}(max_slack)", zero_ok=True)
-        if most is not None and initial > most:
+            limit = parse_duration_us(max_slack, f"{policy}(max_slack)", zero_ok=True)
+        if limit is not None and initial > limit:
             raise OptionError(f"{policy}(initial_slack={initial_slack!r}) is longer than max_slack={max_slack!r}.")
-        return cls(initial, most, max_slack == AUTO)
+        return cls(initial, limit, max_slack == AUTO)
 
-    def most_slack_us(self, panes: Panes) -> int | None:
+    def max_slack_us(self, panes: Panes) -> int | None:
         """The most slack there can be."""
-        return max(self.initial_us, auto_slack_us(panes)) if self.auto else self.most_us
+        return max(self.initial_us, auto_slack_us(panes)) if self.auto else self.max_us
 
     def clip_us(self, slack_us: int) -> int:
-        """Within the bound."""
-        return slack_us if self.most_us is None else min(slack_us, self.most_us)
+        """Limit a slack to the bound."""
+        return slack_us if self.max_us is None else min(slack_us, self.max_us)
 
     def describe(self) -> dict[str, object]:
-        """For explanations."""
-        most = "unbounded" if self.most_us is None else format_duration_us(self.most_us)
+        """Settings and values for ``explain()``."""
+        limit = "unbounded" if self.max_us is None else format_duration_us(self.max_us)
         auto = f"{_AUTO_WINDOWS} windows, at least {format_duration_us(_AUTO_LEAST_US)}"
-        return {"initial slack": format_duration_us(self.initial_us), "max slack": auto if self.auto else most}
+        return {"initial slack": format_duration_us(self.initial_us), "max slack": auto if self.auto else limit}
 
 
 def auto_slack_us(panes: Panes) -> int:

@@ -28,7 +28,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Progress:
-    """The newest trusted time, the front, the punctuation, and what policy, guard and partitions remember."""
+    """The newest trusted time, the front, the watermark, and what policy, guard and partitions remember."""
 
     t_max_us: int | None = None
     advanced_us: int = 0
@@ -36,14 +36,14 @@ class Progress:
     recent_us: tuple[int, ...] = ()
     """The newest trusted times, newest first."""
     front_us: int | None = None
-    """The time that the punctuation stays behind; the newest trusted time, unless partitions are waited for."""
+    """The time that the watermark stays behind; the newest trusted time, unless partitions are waited for."""
     punctuation_us: int | None = None
     policy_state: PolicyState = field(default_factory=dict)
     partitions: Partitions = field(default_factory=dict)
 
     @classmethod
     def start(cls, policy: Lateness) -> Progress:
-        """Before the first record."""
+        """The progress before the first record."""
         return cls(policy_state=dict(policy.initial()))
 
     def for_workers(self) -> Progress:
@@ -51,7 +51,7 @@ class Progress:
         return replace(self, policy_state={}, partitions={}, recent_us=())
 
     def punctuate(self, until_us: int) -> Progress:
-        """Advance the punctuation; it never goes back."""
+        """Advance the watermark; it never goes back."""
         before = self.punctuation_us
         return replace(self, punctuation_us=until_us if before is None else max(before, until_us))
 
@@ -90,7 +90,7 @@ class Progress:
         )
 
     def advance(self, policy: Lateness, sources: SourcePartitions | None, seen: Seen) -> Progress:
-        """After one more step: move the front, learn, move the punctuation."""
+        """After one more step: move the front, learn, move the watermark."""
         moved = self.move(sources, seen)
         state = policy.observe(self.policy_state, replace(seen.observation, front_us=moved.front_us))
         moved = replace(moved, policy_state=state)

@@ -1,4 +1,4 @@
-"""Punctuator: how the punctuation is decided - how long to wait, whom to believe, for whom to wait."""
+"""Punctuator: how the watermark is decided - how long to wait, whom to believe, for whom to wait."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
 from skypane.lateness.policy import Lateness, slack_of
 from skypane.lateness.progress import Progress, Seen
-from skypane.lateness.suspects import Ending
+from skypane.model.ending import Ending
 from skypane.model.panes import Panes
 
 
 @dataclass(frozen=True)
 class Punctuator:
-    """All that moves the punctuation, beside the records themselves."""
+    """All that moves the watermark, beside the records themselves."""
 
     policy: Lateness
     guard: FutureGuard
     sources: SourcePartitions | None = None
-    """Set where source partitions are told apart."""
+    """Set if source partitions are tracked."""
 
     def for_panes(self, panes: Panes) -> Punctuator:
         """With everything that the windows decide about waiting filled in."""
         policy, sources = self.policy.for_window(panes), self.sources
         if sources is not None:
-            sources = replace(sources, support=self.guard.support, reach_us=policy.most_slack_us(panes))
+            sources = replace(sources, support=self.guard.support, reach_us=policy.max_slack_us(panes))
         return replace(self, policy=policy, sources=sources)
 
     def start(self) -> Progress:
-        """Before the first record."""
+        """The progress before the first record."""
         return Progress.start(self.policy)
 
     def advance(self, before: Progress, seen: Seen) -> Progress:
-        """After one more step."""
+        """Advance the progress by one step."""
         return before.advance(self.policy, self.sources, seen)
 
     def end(self, panes: Panes, before: Progress, ending: Ending, now_us: int, held_us: int | None = None) -> Progress:

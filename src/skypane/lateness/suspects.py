@@ -11,7 +11,7 @@ than ``max_future``, as a record dated tomorrow is in a replay of last year.
 * One is contradicted, and refused, when many records have come after it that are far behind it.
 
 What is believed moves ``t_max`` to it, and what ``t_max`` reaches is believed. So a held record is always newer than
-``t_max``, hence than the punctuation: it is never late for having been held. And it is no stepping stone: the stream
+``t_max``, hence than the watermark: it is never late for having been held. And it is no stepping stone: the stream
 coming near a wrong time does not make it right.
 """
 
@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from skypane.lateness.future_guard import FutureGuard, within_range
+from skypane.model.ending import Ending
 from skypane.model.groups import BoolArray, Int64Array
 
 USUAL = 4
@@ -32,9 +32,6 @@ _CLOCK_IS_WRONG = 10
 """So many records ahead of the clock for one that is not."""
 _SCALE_NEEDS = 3
 """Fewer known times say nothing of how far apart the records of a stream are."""
-
-Ending = Literal["idle", "auto", "all"]
-"""A step without records: the stream pauses, the available records are through, the stream is over."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Suspects:
 
     @classmethod
     def fresh(cls, times_us: Int64Array) -> Suspects:
-        """Of the batch itself."""
+        """Suspects of this batch, not held before."""
         none = np.zeros(len(times_us), dtype=np.int64)
         return cls(times_us, none, none, np.zeros(len(times_us), dtype=np.bool_))
 
@@ -96,8 +93,8 @@ class Verdict:
     """Which are beyond the clock."""
 
     @property
-    def kept(self) -> BoolArray:
-        """Which stay held."""
+    def still_held(self) -> BoolArray:
+        """Which suspects the guard neither accepts nor refuses yet."""
         return ~(self.accepted | self.refused)
 
 

@@ -44,7 +44,7 @@ def check_intervals(names: Sequence[str]) -> None:
     for name in (VALID_FROM, VALID_TO):
         if name not in names:
             raise SchemaError(
-                f"{name!r} is not a column; as_of() reads tables of emit='intervals' and of sp.skyline_intervals(). "
+                f"{name!r} is not a column; as_of() reads tables of .emit('intervals') and of sp.skyline_intervals(). "
                 f"The columns are: {', '.join(names)}."
             )
 

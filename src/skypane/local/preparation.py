@@ -48,5 +48,5 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _hash(values: tuple[object, ...]) -> int:
-    """The text tells nulls, signs of zeros and the borders of lists apart."""
+    """Hash a text that differs for nulls, signs of zeros and borders of lists."""
     return int.from_bytes(blake2b(repr(values).encode(), digest_size=8).digest(), "little", signed=True)

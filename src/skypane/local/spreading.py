@@ -1,4 +1,4 @@
-"""Spreading: the records of a batch over the tasks of the pane stage, as a batch plan says, or as they come."""
+"""Spreading: the records of a batch over the tasks of the pane stage, as a routing says, or as they come."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.plan import Routing, StagePlan
 from skypane.model.groups import Int64Array
-from skypane.scheduling.batch_plan import BatchPlan
 from skypane.tables.rows import together
 from skypane.tables.times import times_us
 
 
-def spread(
-    definition: Definition, tables: Sequence[pa.Table], plan: BatchPlan | None, degree: int | None
-) -> Sequence[pa.Table]:
-    """A table for each task: those that there are, put together to at most ``degree``, or where the plan sends rows."""
-    if plan is None:
+def spread(definition: Definition, tables: Sequence[pa.Table], plan: StagePlan) -> Sequence[pa.Table]:
+    """A table for each task: those that there are, put together to at most ``pane_tasks``, or as they are routed."""
+    routing, degree = plan.routing, plan.pane_tasks
+    if routing is None:
         return tables if degree is None or len(tables) <= degree else _bounded(tables, degree)
     rows = together(tables)
     if rows is None:
         return tables
-    workers = _workers(definition, rows, plan)
-    return [rows.filter(pa.array(workers == worker)) for worker in range(plan.degree)]
+    workers = _workers(definition, rows, routing)
+    return [rows.filter(pa.array(workers == worker)) for worker in range(routing.degree)]
 
 
 def _bounded(tables: Sequence[pa.Table], degree: int) -> list[pa.Table]:
@@ -34,11 +33,11 @@ def _bounded(tables: Sequence[pa.Table], degree: int) -> list[pa.Table]:
     return [pa.concat_tables(tables[low:high]) for low, high in pairwise(borders) if low < high]
 
 
-def _workers(definition: Definition, rows: pa.Table, plan: BatchPlan) -> Int64Array:
+def _workers(definition: Definition, rows: pa.Table, routing: Routing) -> Int64Array:
     """The worker of each row; any of them quarantines one without a time."""
     times = rows.column(definition.time)
     known = times.is_valid().to_numpy()
     panes = np.zeros(rows.num_rows, dtype=np.int64)
     panes[known] = definition.window.pane_of(times_us(times.drop_null()))
     numbers = zip(panes.tolist(), range(rows.num_rows), strict=True)
-    return np.array([plan.worker(pane, number) for pane, number in numbers], dtype=np.int64)
+    return np.array([routing.worker(pane, number) for pane, number in numbers], dtype=np.int64)

@@ -8,7 +8,7 @@ PREFIX: Final = "__sp_"
 """No user column may start with this."""
 
 GROUP: Final = "__sp_group"
-"""The key group: a hash of the key, the unit in which window-stage work is dealt out."""
+"""The key group: a hash of the key, the unit in which window-stage work is distributed."""
 
 PANE: Final = "__sp_pane"
 """The pane number of a partial."""
@@ -48,6 +48,18 @@ VALID_TO: Final = "valid_to"
 
 REVISION: Final = "revision"
 """The result column of ``lateness(allowed=...)``: 0 for a window's first answer, 1, 2, ... for corrected ones."""
+
+REASON: Final = "reason"
+"""The column of quarantined records: why the record cannot be used."""
+
+DELAY: Final = "delay"
+"""The column of late records: how far the stream had come beyond the record's time."""
+
+WATERMARK: Final = "watermark"
+"""The column of late records: the watermark that the record missed."""
+
+HARMFUL: Final = "harmful"
+"""The column of late records: whether the record would have changed an answer; null if that is unknown."""
 
 KEY_GROUPS: Final = 256
 """How many key groups there are, a power of two; also the largest useful degree of the window stage."""

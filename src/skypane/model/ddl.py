@@ -1,6 +1,6 @@
 """DDL: columns as Spark's SQL writes them, ``"price double, tags array<string>"``, as an Arrow schema, and back.
 
-Spark's own parser lives in its JVM; this one needs none, so that a mistake is told before Spark is started.
+Spark's own parser lives in its JVM; this one needs none, so that mistakes are reported before Spark starts.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class _Parser:
         return self._tokens[0].lower() if self._tokens else ""
 
     def take(self, wanted: str | None = None) -> str:
-        """The next token, which must be the wanted one."""
+        """The next token, which must be the expected one."""
         if wanted is not None and self.peek != wanted:
             raise self._error(f"{wanted or 'the end'!r} is missing before {self.peek or 'the end'!r}")
         return self._tokens.pop(0) if self._tokens else ""

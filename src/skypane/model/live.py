@@ -3,7 +3,7 @@
 A record of time ``t`` is live at the instants ``t <= x < t + life``. There are no windows: answers are made of the
 records' own times, to the microsecond. Panes only decide what is late and how far answers are final, and they carry
 statistics, so they are coarse, and each stands for the instants that it spans: pane ``p`` is over, and what happened in
-it told, when the punctuation has passed its end.
+it emitted, when the watermark has passed its end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skypane.model.panes import PaneRange, Panes
 
 _LONGEST_US = 2**59
 _PANES_PER_LIFE = 100
-_LEAST_PANE_US, _MOST_PANE_US = 1_000, 1_000_000
+_LEAST_PANE_US, _MAX_PANE_US = 1_000, 1_000_000
 """Shorter panes would not make steps come sooner; longer ones would be felt, however long records live."""
 
 
@@ -30,7 +30,7 @@ class LiveSpec(Panes):
 
     processing = "live"
     default_emit = "updates"
-    told = "changes told"
+    answers_label = "changes emitted"
     lengths = "lives"
 
     life_us: int
@@ -47,7 +47,7 @@ class LiveSpec(Panes):
     def parse(cls, life: Duration) -> LiveSpec:
         """From a duration as people write it."""
         life_us = parse_duration_us(life, "live")
-        return cls(life_us, min(max(life_us // _PANES_PER_LIFE, _LEAST_PANE_US), _MOST_PANE_US))
+        return cls(life_us, min(max(life_us // _PANES_PER_LIFE, _LEAST_PANE_US), _MAX_PANE_US))
 
     @property
     def pane_us(self) -> int:
@@ -56,12 +56,12 @@ class LiveSpec(Panes):
 
     @property
     def panes_per_window(self) -> int:
-        """What is told at once: the instants of one pane."""
+        """The granularity of emissions: the instants of one pane."""
         return 1
 
     @property
     def panes_per_slide(self) -> int:
-        """Every pane is told."""
+        """Every pane is emitted."""
         return 1
 
     def pane_of(self, time_us: Int64Array) -> Int64Array:
@@ -77,11 +77,11 @@ class LiveSpec(Panes):
         return (window + 1) * self.pane_us
 
     def sealed_before(self, punctuation_us: int) -> int:
-        """Panes with a smaller number end at or before the punctuation."""
+        """Panes with a smaller number end at or before the watermark."""
         return punctuation_us // self.pane_us
 
     def closed_before(self, punctuation_us: int) -> int:
-        """What happened in a pane is told as soon as it is sealed."""
+        """The changes of a pane are emitted as soon as it is sealed."""
         return self.sealed_before(punctuation_us)
 
     def overdue_us(self, pane: Int64Array, front_us: int) -> Int64Array:
@@ -111,10 +111,10 @@ class LiveSpec(Panes):
 
     def explain(self) -> str:
         """How far answers follow; ``str()`` is for the lives."""
-        return f"told in panes of {format_duration_us(self.pane_us)}"
+        return f"emitted in panes of {format_duration_us(self.pane_us)}"
 
     def describe(self) -> Mapping[str, object]:
-        """Life and pane."""
+        """The length of life and of panes, for ``explain()``."""
         return {"life_us": self.life_us, "pane_us": self.pane_us}
 
     def __str__(self) -> str:

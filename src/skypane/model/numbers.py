@@ -17,5 +17,5 @@ def whole_number(value: Any, option: str) -> int:
     except TypeError:
         number = -1
     if not 1 <= number <= MOST:
-        raise OptionError(f"{option}={value!r} must be a whole number, 1 or more, at most {MOST}.")
+        raise OptionError(f"{option}={value!r} must be a whole number from 1 to {MOST}.")
     return number

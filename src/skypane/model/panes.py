@@ -2,7 +2,7 @@
 
 Panes and windows are whole numbers. A window is ``panes_per_window`` panes in a row, and starts ``panes_per_slide``
 panes after the window before it; all arithmetic between the two is here. How a record finds its pane, and which panes
-and windows the punctuation has passed, the kind of window says, e.g. :class:`~skypane.model.windows.WindowSpec`.
+and windows the watermark has passed, the kind of window says, e.g. :class:`~skypane.model.windows.WindowSpec`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
+from skypane.model.ending import Ending
 from skypane.model.groups import BoolArray, Int64Array
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class Panes(ABC):
     processing: ClassVar[str | None] = None
     """How records become answers, by name, where such windows need a way of their own."""
     default_emit: ClassVar[str] = "full"
-    """What is sent of answers, by name, if nothing else is said."""
-    told: ClassVar[str] = "windows answered"
+    """The name of the default emission."""
+    answers_label: ClassVar[str] = "windows answered"
     """What a query's progress is counted in."""
     lengths: ClassVar[str] = "windows"
     """What :attr:`reach_us` is the length of, for people."""
@@ -86,11 +87,11 @@ class Panes(ABC):
 
     @abstractmethod
     def sealed_before(self, punctuation_us: int) -> int:
-        """Panes with a smaller number are sealed: they end at or before the punctuation."""
+        """Panes with a smaller number are sealed: they end at or before the watermark."""
 
     @abstractmethod
     def closed_before(self, punctuation_us: int) -> int:
-        """Windows with a smaller number are closed: they end at or before the punctuation."""
+        """Windows with a smaller number are closed: they end at or before the watermark."""
 
     @abstractmethod
     def overdue_us(self, pane: Int64Array, front_us: int) -> Int64Array:
@@ -98,7 +99,7 @@ class Panes(ABC):
 
     @abstractmethod
     def finished_us(self, newest_us: int) -> int:
-        """The punctuation that closes every window with a record up to ``newest_us``."""
+        """The watermark that closes every window with a record up to ``newest_us``."""
 
     @abstractmethod
     def window_start_us(self, window: Int64Array) -> Int64Array:
@@ -136,8 +137,8 @@ class Panes(ABC):
         """Whether windows are counted in records."""
         return self.rows is not None
 
-    def tells_partial(self, ending: str | None) -> bool:
-        """Whether a step that the clock decided also tells of windows that it cannot close."""
+    def emits_partial(self, ending: Ending | None) -> bool:
+        """Whether a step that the clock decided also emits windows that it cannot close."""
         del ending
         return False
 
@@ -181,7 +182,7 @@ class Panes(ABC):
         )
 
     def span(self, before_us: int | None, after_us: int) -> Span:
-        """What a punctuation that moves from ``before_us`` to ``after_us`` closes."""
+        """What a watermark that moves from ``before_us`` to ``after_us`` closes."""
         first, joined = NO_PANE, NO_PANE
         if before_us is not None:
             first, joined = self.closed_before(before_us), self.sealed_before(before_us)
@@ -191,4 +192,10 @@ class Panes(ABC):
         """Whether such a move closes any window at all."""
         return after_us is not None and (
             before_us is None or self.closed_before(after_us) > self.closed_before(before_us)
+        )
+
+    def seals_panes(self, before_us: int | None, after_us: int | None) -> bool:
+        """Whether such a move seals any pane at all: one that closes a window does, and with hopping windows others."""
+        return after_us is not None and (
+            before_us is None or self.sealed_before(after_us) > self.sealed_before(before_us)
         )

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from skypane.model.durations import Duration, format_duration_us, parse_duration_us
+from skypane.model.ending import Ending
 from skypane.model.groups import Int64Array
 from skypane.model.numbers import whole_number
 from skypane.model.panes import Panes
 from skypane.model.windows import WindowSpec
 
 GRAIN_US = 100_000
-"""The panes of time: a window may be answered so much later than the punctuation would allow."""
+"""The panes of time: a window may be answered so much later than the watermark would allow."""
 _REACH_US = 6_000_000
 """No length of time is in the question, so waiting is bounded as for the shortest windows: by a minute."""
 
@@ -71,7 +72,7 @@ class RowWindows(Panes):
 
     @property
     def rows(self) -> RowWindows:
-        """Itself."""
+        """These windows are counted in records."""
         return self
 
     @property
@@ -84,7 +85,7 @@ class RowWindows(Panes):
         return np.floor_divide(time_us, GRAIN_US)
 
     def sealed_before(self, punctuation_us: int) -> int:
-        """Panes with a smaller number are sealed: they end at or before the punctuation."""
+        """Panes with a smaller number are sealed: they end at or before the watermark."""
         return punctuation_us // GRAIN_US
 
     def closed_before(self, punctuation_us: int) -> int:
@@ -111,7 +112,7 @@ class RowWindows(Panes):
         """When each pane ends."""
         return (window + 1) * GRAIN_US
 
-    def tells_partial(self, ending: str | None) -> bool:
+    def emits_partial(self, ending: Ending | None) -> bool:
         """When the stream pauses or is over; no clock says that a window has ended."""
         return ending in ("idle", "all")
 

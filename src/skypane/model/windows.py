@@ -74,11 +74,11 @@ class WindowSpec(Panes):
         return window * self.slide_us + self.size_us
 
     def sealed_before(self, punctuation_us: int) -> int:
-        """Panes with a smaller number are sealed: they end at or before the punctuation."""
+        """Panes with a smaller number are sealed: they end at or before the watermark."""
         return punctuation_us // self.pane_us
 
     def closed_before(self, punctuation_us: int) -> int:
-        """Windows with a smaller number are closed: they end at or before the punctuation."""
+        """Windows with a smaller number are closed: they end at or before the watermark."""
         return (punctuation_us - self.size_us) // self.slide_us + 1
 
     def overdue_us(self, pane: Int64Array, front_us: int) -> Int64Array:

@@ -49,7 +49,7 @@ class Output:
 
     @property
     def text(self) -> str:
-        """As it was given."""
+        """The text of the aggregate as the user wrote it."""
         return f"{self.function}({self.argument})"
 
     @property
@@ -90,7 +90,9 @@ class Aggregates(Query):
         outputs = tuple(Output.parse(name, text) for name, text in named.items())
         for output in outputs:
             if output.accumulator.needs_time and time is None:
-                raise OptionError(f"{output.name}={output.text!r} goes by the time of records: say time='its column'.")
+                raise OptionError(
+                    f"{output.name}={output.text!r} needs the time of each record. Give time='the column'."
+                )
         return cls(outputs, time)
 
     def describe(self) -> Mapping[str, object]:
@@ -116,7 +118,7 @@ class Aggregates(Query):
         return tuple(dict.fromkeys(name for name in (*self.expressions(), *times, *ids) if name is not None))
 
     def added_columns(self) -> Sequence[str]:
-        """All of them."""
+        """Every output column."""
         return tuple(output.name for output in self.outputs)
 
     def expressions(self) -> Mapping[str, Expression]:

@@ -117,7 +117,7 @@ class Query(ABC):
         return self.selection is not None
 
     def reads(self) -> Sequence[str] | None:
-        """The columns that ``lift`` and ``invalid`` read, if that is all; ``None`` where whole records are wanted."""
+        """The columns that ``lift`` and ``invalid`` read, if that is all; ``None`` if it reads whole records."""
         return None
 
     def added_columns(self) -> Sequence[str]:
@@ -141,7 +141,7 @@ class Query(ABC):
         return {}
 
     def needs_record_id(self) -> bool:
-        """Whether ``lift`` wants :data:`skypane.model.columns.ID`, a hash of the whole record, to break ties."""
+        """Whether ``lift`` needs :data:`skypane.model.columns.ID`, a hash of the whole record, to break ties."""
         return False
 
     def invalid(self, rows: pa.Table) -> Sequence[Invalid]:
@@ -177,7 +177,7 @@ class Query(ABC):
         """Turn each group's partial into its answer rows."""
 
     def answer(self, partials: pa.Table, groups: Groups, frames: Frames) -> Answered:
-        """Lower, told the key and the window of each group; most answers depend on neither."""
+        """Lower with the key and the window of each group; most answers depend on neither."""
         del frames
         return Answered(self.lower(partials, groups))
 
@@ -186,7 +186,7 @@ class Query(ABC):
         """The answer for one group of rows, the slow obvious way, in any order: the oracle of the law suite."""
 
     def reference_of(self, rows: Sequence[Row], key: Row, window: Window, schema: pa.Schema | None) -> list[Row]:
-        """The same, told the key and the window of the group, and the columns of its rows."""
+        """Lower one group, given its key, its window, and the columns of its rows."""
         del key, window, schema
         return self.reference(rows)
 
@@ -196,7 +196,7 @@ class Selection(Query):
 
     @property
     def selection(self) -> Selection:
-        """Itself."""
+        """This query is a selection."""
         return self
 
     @abstractmethod
@@ -227,7 +227,7 @@ class Dominance(Protocol):
     """A query whose partials are skylines, so that windows can slide by critical panes."""
 
     def inputs(self) -> Sequence[str]:
-        """The columns that decide."""
+        """The columns that the selection compares."""
         ...
 
     def matrix(self, rows: pa.Table) -> Float64Array:
@@ -240,11 +240,11 @@ class Ranking(Protocol):
 
     @property
     def k(self) -> int:
-        """How many."""
+        """How many records to keep."""
         ...
 
     def inputs(self) -> Sequence[str]:
-        """The columns that decide."""
+        """The columns that the selection compares."""
         ...
 
     def ranks(self, rows: pa.Table) -> Int64Array:

@@ -17,7 +17,7 @@ _EXACT = Context(prec=200)
 
 
 def running_type(kind: pa.DataType) -> pa.DataType:
-    """The type of running sums: so wide that they are exact, and it tells which type was summed."""
+    """The type of running sums: so wide that they are exact, and it shows which type was summed."""
     return pa.decimal256(kind.precision + _ROOM, kind.scale)
 
 

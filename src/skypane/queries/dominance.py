@@ -19,7 +19,7 @@ class DominanceQuery(Selection):
 
     @property
     def dominance(self) -> DominanceQuery:
-        """Itself."""
+        """This query selects by dominance."""
         return self
 
     def check(self, schema: pa.Schema) -> None:

@@ -56,7 +56,9 @@ class Fold:
             if promise not in PROMISES:
                 raise OptionError(f"combine={promise!r} is unknown; promises are: {', '.join(PROMISES)}.")
         if promised and self.merge is None:
-            raise OptionError(f"combine={list(promised)} is about merge=, which is missing.")
+            raise OptionError(
+                f"combine={list(promised)} describes merge=, which is missing. Give merge=, or leave combine= out."
+            )
         if ("invertible" in promised) != (self.inverse is not None):
             raise OptionError("combine='invertible' and inverse= go together: inverse(total, left) returns the rest.")
         if self.finish is not None and self.schema is None:
@@ -86,10 +88,10 @@ class Fold:
     @cached_property
     def calls(self) -> Mapping[str, Call]:
         """The functions, by what they do."""
-        found = {"update": Call.of(self.update, "update", fewest=2, most=2)}
+        found = {"update": Call.of(self.update, "update", min_arguments=2, max_arguments=2)}
         for name, function in (("merge", self.merge), ("inverse", self.inverse)):
             if function is not None:
-                found[name] = Call.of(function, name, fewest=2, most=2, takes_records=False)
+                found[name] = Call.of(function, name, min_arguments=2, max_arguments=2, takes_records=False)
         if self.finish is not None:
             found["finish"] = Call.of(self.finish, "finish", takes_records=False)
         return found

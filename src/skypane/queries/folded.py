@@ -30,7 +30,7 @@ SINCE = f"{PREFIX}since"
 """Of a state: when its oldest record happened. States of panes are merged in this order."""
 RECORDS = f"{PREFIX}records"
 ERROR = f"{PREFIX}error"
-"""Of a state that a function failed on: what it said; its windows will have no answer."""
+"""Of a state that a function failed on: the error; its windows will have no answer."""
 FUNCTION = f"{PREFIX}function"
 _NOTES = pa.schema([(SINCE, pa.int64()), (RECORDS, pa.int64()), (FUNCTION, pa.string()), (ERROR, pa.string())])
 NO_WINDOW = Window(0, 0)
@@ -148,7 +148,7 @@ class FoldedStates(_Folded):
         own = partials.select([*map(_stored_name, self.fold.state_type.schema.names), *_NOTES.names])
         if (groups.sizes <= 1).all():
             return Grouped(own, groups)
-        # Tiles may reach across two keys; nobody uses these, and states of different keys need not fit together.
+        # Tiles may reach across two keys; these are not used, and states of different keys need not fit together.
         keys = key_codes(partials, self.placement.keys if self.placement else ())
         found, notes = self._states_of(own), own.select(_NOTES.names).to_pylist()
         states = _States(self)

@@ -1,4 +1,4 @@
-"""Frames: whose groups they are - the key and the window of each, for queries that tell somebody."""
+"""Frames: the key and the window of each group, for queries that pass them to functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Frames:
 
     @classmethod
     def unknown(cls, groups: int) -> Frames:
-        """No key, and windows that nobody has asked for."""
+        """Frames without keys, and with windows that are not read."""
         return cls(lambda: pa.table({}), lambda: [Window(0, 0)] * groups)
 
     @cached_property

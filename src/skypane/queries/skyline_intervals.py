@@ -52,7 +52,7 @@ class SkylineIntervals(Selection):
         return {"type": self.kind, "time": self.time, "life_us": self.life_us, **self.preferences.describe()}
 
     def added_columns(self) -> Sequence[str]:
-        """The two ends."""
+        """The columns with both ends of the interval."""
         return (VALID_FROM, VALID_TO)
 
     def check(self, schema: pa.Schema) -> None:
@@ -95,7 +95,7 @@ class SkylineIntervals(Selection):
         return np.sort(self._lifetimes(rows, groups)[0])
 
     def lower(self, partials: pa.Table, groups: Groups) -> Grouped:
-        """With the two ends."""
+        """Select the rows and add both ends of their interval."""
         kept, enter, leave = self._lifetimes(partials, groups)
         order = np.argsort(kept)
         rows = kept[order]

@@ -105,7 +105,7 @@ class TopK(Selection):
 
     @property
     def ranking(self) -> TopK:
-        """Itself."""
+        """This query selects by rank."""
         return self
 
     def ranks(self, rows: pa.Table) -> Int64Array:

@@ -1,4 +1,4 @@
-"""Backlog: how much waits at the sources, from what Spark tells of its last batch."""
+"""Backlog: how much waits at the sources, from Spark's report of its last batch."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pyspark.sql.streaming.listener import SourceProgress, StreamingQueryProgres
 
 
 def backlog_us(progress: StreamingQueryProgress | None) -> float | None:
-    """How long what waits would take at the speed of the last batch; ``None`` if a source does not tell.
+    """How long the backlog would take at the speed of the last batch; ``None`` if a source does not report it.
 
-    Kafka tells, and so do our own sources; files do not.
+    Kafka reports it, and so do skypane's own sources; files do not.
     """
     if progress is None or not progress.sources:
         return None
-    told = [_waiting(source) for source in progress.sources]
-    if any(part is None for part in told):
+    reported = [_waiting(source) for source in progress.sources]
+    if any(part is None for part in reported):
         return None
-    waiting, taken = (sum(part[which] for part in told if part is not None) for which in (0, 1))
+    waiting, taken = (sum(part[which] for part in reported if part is not None) for which in (0, 1))
     if waiting <= 0:
         return 0.0
     return None if taken <= 0 else waiting / taken * progress.batchDuration * 1_000.0

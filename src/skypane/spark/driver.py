@@ -14,23 +14,23 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skypane.flow.capacity import Capacity
+from skypane.flow.plan import EngineFacts
 from skypane.flow.step import Flow, ends_anything, finish, step
-from skypane.lateness.suspects import Ending
+from skypane.model.ending import Ending
 from skypane.model.errors import CheckpointError
-from skypane.patterns.planner import Planning
-from skypane.spark.executors.base import Executors, GivenSlots
-from skypane.spark.jobs.sending import Sending
+from skypane.spark.executors.base import Executors
 from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
 from skypane.spark.session_copies import SessionCopies
-from skypane.spark.settings import Settings
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.checkpoint import Checkpoint, Intent
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.manifest import Manifest, SparkState, StepKind
+from skypane.spark.transfer import Transfer
 from skypane.tables.rows import conform, with_columns_of
+from skypane.tuning.planner.planner import Planning
+from skypane.tuning.tuner import StepTuner, TuningReport, TuningState
 
 _log = logging.getLogger("skypane")
 
@@ -46,28 +46,35 @@ class StepDriver:
     def __init__(
         self,
         spark: SparkSession,
-        flow: Flow,
+        flow: Flow[TuningState],
+        tuner: StepTuner,
         checkpoint: Checkpoint,
         manifest: Manifest,
         outputs: Outputs,
-        settings: Settings,
-        sending: Sending,
-        executors: Executors | None = None,
+        transfer: Transfer,
+        executors: Executors,
+        engine: EngineFacts,
     ) -> None:
         self.manifest = manifest
         self.backlog_us: Callable[[], float | None] = lambda: None
-        """How long what waits at the source would take; whoever knows Spark's query tells."""
-        self._executors: Executors = executors or GivenSlots(settings.slots)
+        """How long what waits at the source would take; set by the run, which knows Spark's query."""
         self.log = MetricsLog()
         self._spark = spark
         self._flow = flow
+        self._tuner = tuner
         self._checkpoint = checkpoint
         self._outputs = outputs
-        self._settings = settings
-        self._sending = sending
+        self._transfer = transfer
+        self.executors = executors
         self._copies = SessionCopies()
         self._warned = False
-        self._began_us = 0 if settings.elastic is None else clock_us()
+        self._facts = engine
+        """What stays the same from step to step."""
+        self._began_us = clock_us() if self._is_elastic else 0
+        self._last_cut_us: int | None = None
+        """When the last batch of this run was cut."""
+        self._sinks_us = 0
+        """How long the last step of this run was busy outside its stages."""
 
     def batch(self, df: DataFrame, batch_id: int) -> None:
         """A batch of the source; one that is in the manifest already is passed over."""
@@ -79,9 +86,10 @@ class StepDriver:
                 f"{self.manifest.batch_id} only: its manifests and Spark's own files do not belong together. "
                 "Restore both from one backup, or start over with a new checkpoint folder."
             )
-        self.follow()
+        self.scale()
         now_us = self._checkpoint.batch_time_us(batch_id)
-        self._take("batch", batch_id, df, lambda stages: step(*self._inputs(stages), now_us, self._capacity()))
+        self._take("batch", batch_id, df, lambda stages: step(*self._inputs(stages), now_us))
+        self._last_cut_us = now_us
 
     def finish(self, kind: StepKind, ending: Ending) -> None:
         """Close and emit what has ended by the clock, or everything, because nothing more comes for now."""
@@ -95,9 +103,8 @@ class StepDriver:
         self._carry_out(intent)
 
     def planning(self) -> Planning | None:
-        """Who plans the next step, and what is known for it; nobody if somebody has said how to share the work."""
-        planner = self._flow.planner
-        return None if planner is None else Planning(planner, self.manifest.state.learned)
+        """The planner and what it knows; ``None`` where options say how to share the work."""
+        return self._tuner.planning(self.manifest.state.tuning)
 
     def resume(self) -> None:
         """Repeat a step that the clock decided before a crash."""
@@ -106,42 +113,33 @@ class StepDriver:
             self._carry_out(intent)
 
     def _carry_out(self, intent: Intent) -> None:
-        slots = self._executors.slots()
         self._take(
             intent.kind,
             self.manifest.batch_id,
             None,
-            lambda stages: finish(*self._inputs(stages), intent.ending, intent.now_us, slots),
+            lambda stages: finish(*self._inputs(stages), intent.ending, intent.now_us),
         )
 
-    def follow(self) -> None:
-        """Have the executors that the next step's degrees ask for."""
-        if self._settings.elastic is not None:
-            state = self.manifest.state
-            panes, windows = self._flow.degrees.wanted(state.degrees, state.elastic)
-            self._executors.follow(max(panes or 1, windows))
+    def scale(self, *, idle: bool = False) -> None:
+        """Have the executors that the next step needs; the fewest if no record has come for long."""
+        slots = self._tuner.target_slots(self.manifest.state.tuning, idle=idle)
+        if slots is not None:
+            self.executors.scale_to(slots)
 
-    def rest(self) -> None:
-        """No record has come for long: the fewest executors will do until one does."""
-        if self._settings.elastic is not None:
-            self._executors.follow(self._settings.elastic.min_degree)
+    @property
+    def _is_elastic(self) -> bool:
+        return self._tuner.degrees is not None
 
-    def _capacity(self) -> Capacity:
-        """Measured before the step, once: what it decides, it decides from what was committed."""
-        slots = self._executors.slots()
-        if self._settings.elastic is None:
-            return Capacity(slots)
-        return Capacity(slots, self._executors.ready(), self.backlog_us(), first=self._is_first())
+    def _engine(self) -> EngineFacts:
+        """Measured before the step, once."""
+        facts = replace(self._facts, slots=self.executors.slots(), elsewhere_us=self._sinks_us)
+        if not self._is_elastic:
+            return facts
+        # Also after a batch that is repeated: it was cut before the crash, so the next comes after the time between.
+        first = self._last_cut_us is None or self._last_cut_us < self._began_us
+        return replace(facts, ready=self.executors.ready(), backlog_us=self.backlog_us(), first=first)
 
-    def _is_first(self) -> bool:
-        """Whether nobody was there all the time since the last batch was cut.
-
-        Also after one that is repeated: that was cut before the crash, so the next comes after the time between.
-        """
-        elastic = self.manifest.state.elastic
-        return elastic is None or elastic.cut_us < self._began_us
-
-    def _inputs(self, stages: SparkStages) -> tuple[Flow, SparkState, SparkStages]:
+    def _inputs(self, stages: SparkStages) -> tuple[Flow[TuningState], SparkState, SparkStages]:
         return self._flow, self.manifest.state, stages
 
     def _take(
@@ -149,25 +147,34 @@ class StepDriver:
     ) -> None:
         """Compute the step, publish it, commit it."""
         watch = Stopwatch()
-        number = self.manifest.step + 1
+        number, before = self.manifest.step + 1, self.manifest.state.tuning
         scratch = self._checkpoint.scratch(number)
         try:
             reach("step.begin")
             stepped = run(self._stages(number, scratch, watch, df))
+            reach("windows.done")
             self._publish(number, stepped, scratch)
             watch.lap("sinks")
-            manifest = Manifest(number, batch_id, kind, _with_times(stepped.state, watch))
+            self._sinks_us = watch.us("sinks")
+            manifest = Manifest(number, batch_id, kind, stepped.state)
             self._checkpoint.commit(manifest)
             self.manifest = manifest
-            self.follow()
-            self._checkpoint.clean(manifest, scratch)
+            self.scale()
+            self._checkpoint.clean(scratch)
             reach("step.cleaned")
             watch.lap("commit")
         finally:
             self._checkpoint.discard(scratch)
-        metrics = step_metrics(self._flow, manifest, stepped, watch.times(), self._executors)
+        metrics = step_metrics(
+            self._flow, manifest, stepped, watch.times(), self.executors, self._tuning_report(before, stepped)
+        )
         self.log.add(metrics)
         self._warn(metrics.slack_warning)
+
+    def _tuning_report(self, before: TuningState, stepped: SparkStepped) -> TuningReport:
+        if stepped.seen is None:
+            return self._tuner.status(stepped.state.tuning)
+        return self._tuner.report(before, stepped.state.tuning, stepped.plan, stepped.seen)
 
     def _warn(self, warning: str | None) -> None:
         """Once: the metrics have it as long as it is true."""
@@ -177,17 +184,17 @@ class StepDriver:
 
     def _stages(self, number: int, scratch: Path, watch: Stopwatch, df: DataFrame | None) -> SparkStages:
         return SparkStages(
-            self._spark,
-            self._flow.definition,
-            self._settings,
-            self._sending,
-            self._outputs,
-            number,
-            scratch,
-            self._checkpoint.state,
-            watch,
-            df,
-            self._copies,
+            spark=self._spark,
+            program=self._flow.program,
+            engine=self._engine(),
+            transfer=self._transfer,
+            outputs=self._outputs,
+            step=number,
+            scratch=scratch,
+            state_folder=self._checkpoint.state,
+            watch=watch,
+            df=df,
+            copies=self._copies,
         )
 
     def _publish(self, number: int, stepped: SparkStepped, scratch: Path) -> None:
@@ -204,12 +211,3 @@ class StepDriver:
                 refused = outputs.quarantine.sink.writer(scratch).write([conform(rows, outputs.quarantine.schema)])
             files = (*stepped.panes.quarantined, *(() if refused is None else (refused,)))
             outputs.quarantine.publish(self._spark, number, files)
-
-
-def _with_times(state: SparkState, watch: Stopwatch) -> SparkState:
-    """The time outside the stages is known only now; plans and degrees of later batches take it into account."""
-    if state.routing is not None:
-        state = replace(state, routing=replace(state.routing, elsewhere_us=watch.us("windows", "sinks")))
-    if state.elastic is not None:
-        state = replace(state, elastic=replace(state.elastic, elsewhere_us=watch.us("sinks")))
-    return state

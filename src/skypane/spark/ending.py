@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 TAKEN_FOR_A_STOP: Final = (
     "py4j.protocol.Py4JJavaError: An error occurred while calling stop: java.lang.InterruptedException"
 )
-"""What an error must say so that Spark takes it for the end of a query that it was told to stop.
+"""The message by which Spark recognises an error as the end of a stopped query.
 
 Any other error of a batch it logs at length. It looks for this text with a regular expression that overflows the stack
 where there is much between the two names, as in the Java error that a step really gets when it is interrupted.
@@ -19,16 +19,16 @@ _WAIT_S, _POLL_S = 10.0, 0.01
 
 
 def ran_to_the_end(query: StreamingQuery) -> bool:
-    """Whether Spark found nothing more to read, rather than being told to stop (``spark.streams``, its web page).
+    """Whether Spark found nothing more to read, rather than being stopped (``spark.streams``, its web page).
 
     Both look the same in what Spark says of a query that has ended: no error. Only the flag that its own
-    ``processAllAvailable()`` waits for tells them apart.
+    ``processAllAvailable()`` waits for distinguishes them.
     """
     return bool(query._jsq.streamingQuery().noNewData())  # noqa: SLF001 - there is no public way
 
 
 def wait_until_stopped(query: StreamingQuery) -> None:
-    """Until somebody has told Spark to stop the query, which waits for the batch that waits here; for a while."""
+    """Wait, for a limited time, until Spark stops the query; Spark in turn waits for this batch."""
     until = time.monotonic() + _WAIT_S
     while query.isActive and time.monotonic() < until:
         time.sleep(_POLL_S)

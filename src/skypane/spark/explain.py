@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from skypane.flow.definition import Definition
-from skypane.flow.panes.density import LEAST_RECORDS, LEAST_RECORDS_PER_ROW
-from skypane.flow.patterned import work_of
-from skypane.flow.processing.choice import processing_of
+from skypane.flow.plan import ALL_ROWS
+from skypane.flow.program import Program
 from skypane.model.durations import format_duration_us
-from skypane.patterns.lowered import ALL_ROWS
-from skypane.scheduling.ownership import JOIN_VISITS
 from skypane.spark.options import LaunchOptions
-from skypane.spark.settings import Settings
+from skypane.tuning.density import MIN_RECORDS, MIN_RECORDS_PER_ROW
+from skypane.tuning.parallel_plan import ParallelPlan
+from skypane.tuning.pattern_fit import work_of
+from skypane.tuning.sharing.joins import JOIN_VISITS
+from skypane.tuning.sharing.ranges import max_tasks
+from skypane.tuning.splitting.pane_strategies import strategy_name
 
 _ENDINGS: Mapping[str | None, str] = {
     None: "open windows stay open",
@@ -23,25 +25,25 @@ _ENDINGS: Mapping[str | None, str] = {
 _ENDINGS_OF_RECORDS: Mapping[str | None, str] = {
     None: "open windows stay open",
     "auto": "open windows stay open",
-    "all": "open windows are told as they are",
-    "idle": "open windows are told as they are",
+    "all": "open windows are emitted as they are",
+    "idle": "open windows are emitted as they are",
 }
 _ENDINGS_OF_INSTANTS: Mapping[str | None, str] = {
     None: "what is live stays so",
-    "auto": "what has expired by the clock is told",
-    "all": "every record is told to leave when it would",
+    "auto": "records that have expired by the clock leave",
+    "all": "every record leaves when it expires",
     "idle": "the clock lets records expire",
 }
 
 
 _CONDENSES = (
     f"from the second batch on, records are added up by Spark, and only the sums go to Python: in batches of "
-    f"{LEAST_RECORDS:,} records or more, and {LEAST_RECORDS_PER_ROW} or more for each key and pane"
+    f"{MIN_RECORDS:,} records or more, and {MIN_RECORDS_PER_ROW} or more for each key and pane"
 )
 
 
 def explain(
-    definition: Definition, options: LaunchOptions, executors: str = "", most: int = 0, *, condenses: bool = False
+    definition: Definition, options: LaunchOptions, executors: str = "", max_degree: int = 0, *, condenses: bool = False
 ) -> str:
     """The data path of a query, in words; where degrees follow the load, what becomes of executors, the most tasks.
 
@@ -52,7 +54,9 @@ def explain(
         ", ".join(definition.keys) or f"none ({'one answer' if definition.emit.instants else 'one answer per window'})"
     )
     wait = ", ".join(f"{name} {value}" for name, value in policy.describe().items())
-    settings = options.settings
+    parallel, slots = options.parallel, options.slots
+    program = Program.of(definition)
+    processing = program.processing
     lines = [
         f"query         {definition.query.kind}: {definition.query.explain()}",
         f"{'live' if definition.emit.instants else 'windows':14}{window}, by {definition.time}; {window.explain()}",
@@ -61,14 +65,14 @@ def explain(
         f"times         {guard.describe()}",
         *_explain_lateness(definition, options),
         f"pace          {_pace(definition, options)}",
-        *_explain_pattern(definition, settings),
-        f"pane stage    {settings.pane_tasks}; {processing_of(definition).hands_over}",
-        *([f"{'':14}{_CONDENSES}"] if condenses and settings.elastic is None and settings.splitting is None else []),
-        f"window stage  {_window_stage(settings)}",
-        *_explain_cut(definition, settings),
+        *_explain_pattern(definition, parallel),
+        f"pane stage    {_pane_tasks(parallel, slots)}; {processing.hands_over}",
+        *([f"{'':14}{_CONDENSES}"] if condenses and parallel.elastic is None and parallel.splitting is None else []),
+        f"window stage  {_window_stage(parallel, slots)}",
+        *_explain_cut(program, parallel, slots),
         *(
-            [f"degrees       {settings.elastic.explain(most)}", f"executors     {executors}"]
-            if settings.elastic
+            [f"degrees       {parallel.elastic.explain(max_degree)}", f"executors     {executors}"]
+            if parallel.elastic
             else []
         ),
         f"results       {options.sink.describe()}",
@@ -81,25 +85,43 @@ def explain(
 
 
 def explain_plan(plan: Sequence[str]) -> list[str]:
-    """What the planner says."""
+    """The lines of the planner."""
     return [f"{'' if number else 'plan':14}{line}" for number, line in enumerate(plan)]
 
 
-def _explain_pattern(definition: Definition, settings: Settings) -> list[str]:
-    """The tree that was asked for, and what of it is fused."""
-    if settings.tree is None or settings.plan is None:
+def _explain_pattern(definition: Definition, parallel: ParallelPlan) -> list[str]:
+    """The pattern tree, and what of it is fused."""
+    if parallel.tree is None:
         return []
-    lines = settings.tree.describe(work_of(definition)).splitlines()
-    fused = settings.plan.fused()
+    lines = parallel.tree.describe(work_of(definition)).splitlines()
+    fused = parallel.tree.stage_plan().fused()
     return [f"{'' if number else 'pattern':14}{line}" for number, line in enumerate([*lines, f"fused: {fused}"])]
 
 
-def _window_stage(settings: Settings) -> str:
+def _pane_tasks(parallel: ParallelPlan, slots: int) -> str:
+    """Which tasks the pane stage has."""
+    splitting, tasks = parallel.splitting, parallel.base.pane_tasks
+    if parallel.elastic is not None:
+        how = "where records are" if splitting is None else f"routed by {strategy_name(splitting)}"
+        return f"as many tasks as are decided, {how}"
+    if splitting is None:
+        return f"one task per source partition, at most {tasks or 'as many as Spark can run at a time'}"
+    return f"{tasks or slots} tasks, routed by {strategy_name(splitting)}"
+
+
+def _window_stage(parallel: ParallelPlan, slots: int) -> str:
     """Its tasks, and where they run."""
-    if settings.inline_rows >= ALL_ROWS:
+    rows = parallel.base.inline_rows
+    if rows >= ALL_ROWS:
         return "in the driver"
-    tasks = f"{settings.window_tasks} by key group"
-    return f"{tasks}; in the driver below {settings.inline_rows:,} rows" if settings.inline_rows else tasks
+    many = f"up to {_max_window_tasks(parallel, slots)} tasks"
+    tasks = f"{'as many tasks as are decided' if parallel.elastic is not None else many} by key group"
+    return f"{tasks}; in the driver below {rows:,} rows" if rows else tasks
+
+
+def _max_window_tasks(parallel: ParallelPlan, slots: int) -> int:
+    """How many tasks the window stage is split into at most; of degrees that follow the load, at least."""
+    return max_tasks(parallel.base.window_degree(slots), parallel.base.scheduling)
 
 
 def _failed(options: LaunchOptions) -> str:
@@ -107,23 +129,24 @@ def _failed(options: LaunchOptions) -> str:
     return f"windows go to {options.failed.describe()}" if options.failed else "a function that fails ends the query"
 
 
-def _explain_cut(definition: Definition, settings: Settings) -> list[str]:
+def _explain_cut(program: Program, parallel: ParallelPlan, slots: int) -> list[str]:
     """Whether tasks can share the windows of one key."""
-    if settings.one_window_task or settings.window_scheduling == "round_robin":
+    base, definition, processing = parallel.base, program.definition, program.processing
+    one_task = _max_window_tasks(parallel, slots) < 2 and parallel.elastic is None
+    if one_task or base.scheduling == "round_robin":
         return []
-    processing, rows = processing_of(definition), settings.cut_rows
-    if processing.shares_joins and settings.plan is None:
-        least = f"{rows // JOIN_VISITS:,} rows on"
-        return [f"one key       tasks share the join of its rows ({settings.ownership}) from {least}, on a cluster"]
+    if processing.shares_joins and parallel.tree is None:
+        least = f"{base.join_rows // JOIN_VISITS:,} rows on"
+        return [f"one key       tasks share the join of its rows ({base.ownership}) from {least}, on a cluster"]
     if not processing.cuts_windows:
         return [f"one key       one task {'follows' if definition.emit.instants else 'answers all windows of'} a key"]
-    how = f"tasks share its windows ({settings.partitioning})"
-    if settings.plan is not None:
-        shares = settings.plan.window_tasks or 1
+    how = f"tasks share its windows ({base.partitioning})"
+    if parallel.tree is not None:
+        shares = base.window_tasks or 1
         return [
             f"one key       {shares} {how}" if shares > 1 else "one key       one task answers all windows of a key"
         ]
-    return [f"one key       {how} from {rows:,} rows on, counted once for each window"]
+    return [f"one key       {how} from {base.cut_rows:,} rows on, counted once for each window"]
 
 
 def _endings(definition: Definition) -> Mapping[str | None, str]:
@@ -138,8 +161,8 @@ def _pace(definition: Definition, options: LaunchOptions) -> str:
     if options.trigger is None:
         return f"what is available now, then end; {endings[options.ending]}"
     pace = f"a step every {options.trigger}"
-    if options.settings.max_latency_us is not None:
-        pace = f"steps as large as answers within {format_duration_us(options.settings.max_latency_us)} allow"
+    if options.parallel.max_latency_us is not None:
+        pace = f"steps as large as answers within {format_duration_us(options.parallel.max_latency_us)} allow"
     if options.idle_timeout_us is None:
         return pace
     return f"{pace}; after {format_duration_us(options.idle_timeout_us)} without records {endings['idle']}"

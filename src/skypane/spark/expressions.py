@@ -51,7 +51,7 @@ def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> Da
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
-    """PySpark logs each refusal on stderr, with a page of Java: not those of this thread, which are told in words."""
+    """Keep PySpark from logging refused expressions of this thread with a Java stack; the error says why."""
     here = threading.get_ident()
 
     def of_others(record: LogRecord) -> bool:

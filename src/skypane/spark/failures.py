@@ -25,7 +25,7 @@ _WORKER_IS_SLOW = "Python worker failed to connect back"
 def readable(error: BaseException) -> BaseException:
     """The error itself, unless it wraps one of ours from a worker: then ours, without the Java stack.
 
-    A full disk is told in words, wherever it was, and so is a function whose module a worker does not have.
+    A full disk gets a message of its own, wherever it was, and so does a function whose module a worker lacks.
     """
     text = str(error)
     if (isinstance(error, OSError) and error.errno == errno.ENOSPC) or (
@@ -63,10 +63,10 @@ def without_stacks(text: str) -> str:
         raised = [line for line in stack.splitlines() if line and not line[0].isspace()]
         return " ".join([*_CALLING.sub("", head).split(), *raised[:1]])
     blocks = re.split(r"\n(?=Caused by: )", _CALLING.sub("", text))
-    told = dict.fromkeys(_message(block) for block in blocks)
+    messages = dict.fromkeys(_message(block) for block in blocks)
     if _WORKER_IS_SLOW in text:
-        told["A worker did not start in time: the machine may be too busy. Try again."] = None
-    return "\n".join(message for message in told if message)
+        messages["A worker did not start in time: the machine may be too busy. Try again."] = None
+    return "\n".join(message for message in messages if message)
 
 
 def _message(block: str) -> str:

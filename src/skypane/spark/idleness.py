@@ -18,16 +18,16 @@ class Look(Protocol):
     """Looks at a source."""
 
     def ask(self) -> None:
-        """From now on."""
+        """Start watching now."""
         ...
 
     def found_nothing(self) -> bool:
-        """Whether somebody has looked since, and has found no records."""
+        """Whether the source was read since then, without records."""
         ...
 
 
 class SparkLook:
-    """Those of Spark. Only the flag that its own ``processAllAvailable()`` waits for tells of them."""
+    """Watches Spark's own looks, by the flag that its ``processAllAvailable()`` waits for."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query

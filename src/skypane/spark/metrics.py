@@ -10,20 +10,21 @@ from typing import Any
 from skypane.flow.step import Flow, Stepped
 from skypane.lateness.policy import Judgement, slack_warning
 from skypane.model.ledger import Ledger
-from skypane.scheduling.batch_plan import imbalance, splitting_factor
 from skypane.spark.elastic_metrics import ElasticMetrics, elastic_metrics
 from skypane.spark.executors.base import Executors
 from skypane.spark.metrics_text import metrics_text
 from skypane.spark.stopwatch import StepTimes
 from skypane.spark.store.manifest import Manifest, StoredPart
 from skypane.spark.store.writers import Written
+from skypane.tuning.splitting.batch_plan import imbalance, splitting_factor
+from skypane.tuning.tuner import TuningReport, TuningState
 
-SparkStepped = Stepped[Written, StoredPart]
+SparkStepped = Stepped[Written, StoredPart, TuningState]
 
 
 @dataclass(frozen=True)
 class StepMetrics:
-    """One committed step."""
+    """Counts, times and utilization of one committed step."""
 
     step: int
     batch_id: int
@@ -31,16 +32,16 @@ class StepMetrics:
     records: int
     late: int
     harmful: int | None
-    """Late records that would have changed an answer; ``None`` where nobody asks."""
+    """Late records that would have changed an answer; ``None`` if they are not judged."""
     quarantined: int
     held: int
-    """Records whose time is in doubt, after this step: later ones, or the clock, will tell."""
+    """Records whose time is in doubt after this step; later records, or the clock, will decide."""
     windows: int
-    """How many (key, window) answers there were; of a live query, how many rows were told."""
+    """How many (key, window) answers this step emitted; of a live query, how many rows."""
     revised: int
     """How many (key, window) answers were corrected."""
     failed: int
-    """How many windows were set aside, since a function of the user's failed."""
+    """How many windows went to the failed sink because a user's function failed."""
     last_windows: tuple[tuple[int, int], ...]
     """End (microseconds) and answer rows, over all keys, of the newest windows that this step emitted."""
     rows_emitted: int
@@ -51,14 +52,14 @@ class StepMetrics:
     condensed: int
     """Records that Spark added up before they were sent to the tasks, see docs/decisions/0014-condensing.md."""
     past_rows: int
-    """Rows of sealed panes that are kept for late records."""
+    """Rows of sealed panes in the state, for late records."""
     t_max_us: int | None
     front_us: int | None
-    """The time that the punctuation stays behind, by the slack."""
-    punctuation_us: int | None
+    """The time of the front; the watermark stays behind it by the slack."""
+    watermark_us: int | None
     slack_us: int
     slack_warning: str | None
-    """Set while answers wait for several windows' length."""
+    """A warning while answers wait longer than several windows."""
     pane_latency_ms: float | None
     """From the first to the last batch of a pane; a mean over the panes that this step sealed."""
     closing_lag_ms: float | None
@@ -75,35 +76,35 @@ class StepMetrics:
     pane_utilization: float | None
     """Busy time of the tasks that make partials over what the slots could have given while the pane stage lasted.
 
-    Where records are routed, other tasks read and send them before: these are not counted. ``None`` where Spark adds
-    records up before: it does not say what its tasks do.
+    Tasks that only read and route records are not counted. ``None`` if Spark condenses records before: it does not
+    report the busy time of its own tasks.
     """
     window_utilization: float | None
-    """The same of the window stage; in the driver it has one slot."""
+    """Busy time of the window stage's tasks over what the slots could have given; the driver counts as one slot."""
     idle_share: float | None
-    """Of the time of all slots in the whole step: how much no task of either stage used."""
+    """The share of all slots' time in the step that no task of either stage used."""
     rho: float | None
     """Utilization of the pane stage as the papers define it, where records are routed: above 1 it is a bottleneck."""
     pane_degree: int | None
-    """The most tasks that the pane stage was to have at a time; ``None``: as many as Spark runs."""
+    """The limit on pane tasks at a time; ``None``: as many as Spark runs."""
     window_degree: int
     executors: int | None
-    """How many there were after the step; ``None`` where nobody moves them."""
+    """How many executors there were after the step; ``None`` if their number does not change."""
     elastic: ElasticMetrics | None
-    """Where degrees follow the load: what they were decided from, and why."""
+    """Set with elastic degrees: what they were decided from, and why."""
     splitting_factor: float | None
     """Mean shards per pane of this batch."""
     imbalance: float | None
     """Records of the largest task of the pane stage over the mean."""
     selected_per_pane: float | None
-    """Partial rows per pane: what the pane stage hands on."""
+    """Partial rows per pane that the pane stage sends to the window stage."""
     pane_ms: float
     window_ms: float
     sink_ms: float
     commit_ms: float
     total_ms: float
     committed_at: float
-    """Seconds of a clock that only goes forward."""
+    """When the step was committed, in seconds of a monotonic clock."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,12 @@ class Metrics:
     judged: Judgement
     """Late records that were judged, and those of them that would have changed an answer."""
     windows: int
-    """Answers so far; of a live query, rows that were told."""
+    """Answers so far; of a live query, emitted rows."""
     steps: int
     last: StepMetrics | None
     recent: tuple[StepMetrics, ...] = field(repr=False, default=())
     failed: int = 0
-    """Windows that were set aside, since a function of the user's failed."""
+    """Windows that went to the failed sink because a user's function failed."""
 
     @property
     def delivered(self) -> int:
@@ -130,7 +131,7 @@ class Metrics:
         return metrics_text(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """For logs and dashboards."""
+        """All metrics but the recent steps, as plain data for logs and dashboards."""
         return {
             "ledger": self.ledger.to_json(),
             "delivered": self.delivered,
@@ -149,18 +150,23 @@ class MetricsLog:
         self._steps: deque[StepMetrics] = deque(maxlen=keep)
 
     def add(self, step: StepMetrics) -> None:
-        """One more."""
+        """Append the metrics of a step."""
         self._steps.append(step)
 
     def recent(self) -> tuple[StepMetrics, ...]:
-        """Oldest first."""
+        """The last steps, oldest first."""
         return tuple(self._steps)
 
 
 def step_metrics(
-    flow: Flow, manifest: Manifest, stepped: SparkStepped, times: StepTimes, executors: Executors
+    flow: Flow[TuningState],
+    manifest: Manifest,
+    stepped: SparkStepped,
+    times: StepTimes,
+    executors: Executors,
+    tuning: TuningReport,
 ) -> StepMetrics:
-    """Everything there is to say about a step."""
+    """Collect the metrics of a committed step."""
     windows, progress = stepped.windows, manifest.state.progress
     slack_us = flow.punctuator.policy.slack_us(progress.policy_state)
     return StepMetrics(
@@ -179,63 +185,69 @@ def step_metrics(
         rows_emitted=sum(file.rows for file in windows.answers),
         t_max_us=progress.t_max_us,
         front_us=progress.front_us,
-        punctuation_us=progress.punctuation_us,
+        watermark_us=progress.punctuation_us,
         slack_us=slack_us,
         slack_warning=slack_warning(flow.punctuator.policy, flow.definition.window, slack_us),
         pane_latency_ms=stepped.latencies.pane_ms,
         closing_lag_ms=stepped.latencies.closing_lag_ms,
         window_latency_ms=stepped.latencies.window_ms,
-        pane_ms=times.panes,
-        window_ms=times.windows,
-        sink_ms=times.sinks,
-        commit_ms=times.commit,
-        total_ms=times.total,
         committed_at=time.perf_counter(),
         executors=executors.count(),
-        **_degrees(flow, manifest),
-        **_kept(manifest),
+        **_times(times),
+        **_tuning(stepped, executors, tuning),
+        **_state(manifest),
         **_work(stepped, times, executors.slots()),
     )
 
 
-def _degrees(flow: Flow, manifest: Manifest) -> dict[str, Any]:
-    """Those of the step, and those to come."""
-    degrees, learned = manifest.state.degrees, manifest.state.elastic
-    wanted = flow.degrees.wanted(degrees, learned)
+def _times(times: StepTimes) -> dict[str, Any]:
+    """How long each part took."""
     return {
-        "pane_degree": degrees.panes,
-        "window_degree": degrees.windows,
-        "elastic": elastic_metrics(wanted, learned),
+        "pane_ms": times.panes,
+        "window_ms": times.windows,
+        "sink_ms": times.sinks,
+        "commit_ms": times.commit,
+        "total_ms": times.total,
     }
 
 
-def _kept(manifest: Manifest) -> dict[str, Any]:
-    """How much is kept for later steps."""
-    kept = manifest.state.kept
+def _tuning(stepped: SparkStepped, executors: Executors, tuning: TuningReport) -> dict[str, Any]:
+    """The degrees of the step, and those to come."""
     return {
-        "open_panes": sum(part.panes for part in kept.panes),
-        "state_rows": sum(part.file.rows for part in kept.to_answer),
-        "state_bytes": sum(part.file.bytes for part in kept.to_answer),
-        "past_rows": sum(part.file.rows for part in (*kept.sealed, *kept.revisions)),
+        "pane_degree": stepped.plan.pane_tasks,
+        "window_degree": stepped.plan.window_degree(executors.slots()),
+        "elastic": elastic_metrics(tuning),
+        "rho": tuning.rho,
+    }
+
+
+def _state(manifest: Manifest) -> dict[str, Any]:
+    """How much state there is for later steps."""
+    rows = manifest.state.rows
+    return {
+        "open_panes": sum(part.panes for part in rows.panes),
+        "state_rows": sum(part.file.rows for part in rows.to_answer),
+        "state_bytes": sum(part.file.bytes for part in rows.to_answer),
+        "past_rows": sum(part.file.rows for part in (*rows.sealed, *rows.revisions)),
     }
 
 
 def _work(stepped: SparkStepped, times: StepTimes, slots: int) -> dict[str, Any]:
-    """Who did how much."""
+    """Tasks, utilization and rows of both stages."""
     panes, windows = stepped.panes, stepped.windows
     busy_ms, work_ms = sum(load.busy_us for load in panes.tasks) / 1e3, sum(windows.busy_us) / 1e3
     window_slots = 1 if windows.in_driver else slots
     partial_rows = sum(panes.rows_by_group.values())
-    told = {
+    measured = {
         "pane_utilization": _share(busy_ms, slots * times.panes) if panes.tasks else None,
         "idle_share": _share(slots * times.total - busy_ms - work_ms, slots * times.total),
         "splitting_factor": splitting_factor(panes.tasks),
         "imbalance": imbalance(panes.tasks),
     }
     if panes.condensed:  # most was done by tasks of Spark's own
-        told = dict.fromkeys(told)
+        measured = dict.fromkeys(measured)
     return {
-        **told,
+        **measured,
         "partial_rows": partial_rows,
         "condensed": panes.condensed,
         "pane_tasks": len(panes.tasks),
@@ -244,7 +256,6 @@ def _work(stepped: SparkStepped, times: StepTimes, slots: int) -> dict[str, Any]
         "join_tasks": windows.joiners,
         "replication": None if windows.replication is None else round(windows.replication, 4),
         "window_utilization": _share(work_ms, window_slots * times.windows) if windows.busy_us else None,
-        "rho": stepped.rho,
         "selected_per_pane": partial_rows / len(panes.records_by_pane) if panes.records_by_pane else None,
     }
 

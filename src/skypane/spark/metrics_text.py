@@ -56,25 +56,25 @@ def _steps(metrics: Metrics) -> str:
 def _reasons(metrics: Metrics) -> list[tuple[str, str]]:
     """Why records could not be used."""
     reasons = metrics.ledger.quarantined_by_reason
-    told = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()) if count)
-    return [("quarantined", told)] if told else []
+    shown = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()) if count)
+    return [("quarantined", shown)] if shown else []
 
 
 def _now(last: StepMetrics, recent: Sequence[StepMetrics]) -> list[tuple[str, str]]:
-    """How it stands after the last step."""
+    """The state of the query after the last step."""
     slack = format_duration_us(last.slack_us // 1000 * 1000)
-    until = "none yet" if last.punctuation_us is None else f"{instant_text(last.punctuation_us, None)}, slack {slack}"
-    return [("punctuation", until), ("open panes", open_panes(last)), *work_lines(recent), *warnings(last)]
+    until = "none yet" if last.watermark_us is None else f"{instant_text(last.watermark_us, None)}, slack {slack}"
+    return [("watermark", until), ("open panes", open_panes(last)), *work_lines(recent), *warnings(last)]
 
 
 def warnings(last: StepMetrics) -> list[tuple[str, str]]:
-    """What is not as it should be."""
-    told = (last.elastic.limit if last.elastic else None, last.slack_warning)
-    return [("warning", text) for text in told if text]
+    """Warnings of the last step."""
+    texts = (last.elastic.limit if last.elastic else None, last.slack_warning)
+    return [("warning", text) for text in texts if text]
 
 
 def work_lines(recent: Sequence[StepMetrics]) -> list[tuple[str, str]]:
-    """Who did how much."""
+    """Lines about the work of both stages."""
     lines = [("stages", _means(recent, _BUSY)), ("panes", _means(recent, _SPLIT))]
     return [*lines, *_added_up(recent), *([("degrees", degrees_text(recent))] if recent[-1].elastic else [])]
 
@@ -87,19 +87,19 @@ def _added_up(steps: Sequence[StepMetrics]) -> list[tuple[str, str]]:
 
 
 def open_panes(last: StepMetrics) -> str:
-    """What is kept for windows to come."""
+    """The size of the state."""
     return f"{last.open_panes:,}   ({last.state_rows:,} rows, {last.state_bytes / 1e6:.1f} MB of state)"
 
 
 def fate(metrics: Metrics) -> str:
-    """What became of the records."""
+    """How many records were accepted, late, quarantined and held."""
     ledger = metrics.ledger
     held = f", {ledger.held:,} held" if ledger.held else ""
     return f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined{held}"
 
 
 def _late(metrics: Metrics) -> str:
-    """How many are late, and what it matters where that is known."""
+    """How many records are late, and how many of them harmful, if they are judged."""
     judged = metrics.judged
     return f"{metrics.ledger.late:,} late" + (f" ({judged.harmful:,} harmful)" if judged.late else "")
 

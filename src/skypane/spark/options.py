@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass
 
 from skypane.lateness.punctuator import Punctuator
-from skypane.lateness.suspects import Ending
-from skypane.spark.settings import Settings
+from skypane.model.ending import Ending
 from skypane.spark.sinks.base import Sink
+from skypane.tuning.parallel_plan import ParallelPlan
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,9 @@ class LaunchOptions:
     """What becomes of open windows when what is available now is through; ``None``: they stay open."""
     idle_timeout_us: int | None
     punctuator: Punctuator
-    settings: Settings
+    parallel: ParallelPlan
+    slots: int
+    """How many tasks Spark runs at a time."""
     name: str | None
     accept_changed_code: bool = False
     """Whether to continue from a checkpoint with functions whose code has changed."""

@@ -1,4 +1,4 @@
-"""Prepare: the records as the stages want them - keys normalised, and the internal columns that Spark computes."""
+"""Prepare: brings records into the form that the stages read: normalised keys, and the columns that Spark computes."""
 
 from __future__ import annotations
 

@@ -14,10 +14,8 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from skypane.lateness.suspects import Ending
+from skypane.model.ending import Ending
 from skypane.model.errors import SkypaneError
-from skypane.patterns.pace import Pace
-from skypane.patterns.planner import Planning
 from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
 from skypane.spark.ending import TAKEN_FOR_A_STOP, ran_to_the_end, wait_until_stopped
@@ -26,6 +24,8 @@ from skypane.spark.failures import readable
 from skypane.spark.idleness import Idleness, SparkLook
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
+from skypane.tuning.pace import Pace
+from skypane.tuning.planner.planner import Planning
 
 _POLL_S = 0.05
 
@@ -74,7 +74,7 @@ class RunningQuery:
     def explain(self) -> str:
         """What the query does, stage by stage, and how it shares the work now."""
         planning = self.planning()
-        plan = [] if planning is None else planning.planner.explain(planning.learned)
+        plan = [] if planning is None else planning.planner.explain(planning.model)
         pace = self._run.pace
         return "\n".join(
             [self._explanation, *explain_plan(plan), *([] if pace is None else [f"latency       {pace.explain()}"])]
@@ -87,7 +87,7 @@ class RunningQuery:
         return f"<RunningQuery {how}: {counts}>"
 
     def planning(self) -> Planning | None:
-        """Who plans the next step, and what is known for it; nobody if somebody has said how to share the work."""
+        """The planner and its cost model; ``None`` if options fix how tasks share the work."""
         return self._run.planning()
 
     def exception(self) -> BaseException | None:
@@ -147,8 +147,16 @@ class QueryRun:
         """Totals since the checkpoint began, and the last step."""
         manifest, recent = self._driver.manifest, self._driver.log.recent()
         last = recent[-1] if recent else None
-        state = manifest.state
-        return Metrics(state.ledger, state.judged_so_far, state.windows, manifest.step, last, recent, state.failures)
+        totals = manifest.state.totals
+        return Metrics(
+            ledger=manifest.state.ledger,
+            judged=totals.judged,
+            windows=totals.windows,
+            steps=manifest.step,
+            last=last,
+            recent=recent,
+            failed=totals.failures,
+        )
 
     def planning(self) -> Planning | None:
         """Who plans the next step, and what is known for it."""
@@ -174,14 +182,14 @@ class QueryRun:
         self._watcher.start()
 
     def _backlog_us(self, spark_query: StreamingQuery) -> float | None:
-        """Where the source does not say what waits, nobody knows, unless the run is to take in all that is there."""
-        told = backlog_us(spark_query.lastProgress)
-        return self._all_waits_us if told is None else told
+        """How long the backlog would take; ``None`` if it is unknown."""
+        reported_us = backlog_us(spark_query.lastProgress)
+        return self._all_waits_us if reported_us is None else reported_us
 
     def on_batch(self, df: DataFrame, batch_id: int) -> None:
         """Called by Spark for every batch."""
         began = time.monotonic()
-        # Never while the lock is held: whoever stops Spark holds it, and waits for this thread to end.
+        # Never while the lock is held: the thread that stops Spark holds it, and waits for this one to end.
         if self.stopping.is_set() or not self._step(df, batch_id):
             self._refuse()
         if self.pace is not None:
@@ -189,7 +197,7 @@ class QueryRun:
             self._gather(self.pace, began, 0 if last is None else last.records)
 
     def _step(self, df: DataFrame, batch_id: int) -> bool:
-        """Take a step, unless somebody has asked for the end while this thread waited for the lock."""
+        """Take a step, unless a stop was requested while this thread waited for the lock."""
         with self._lock:
             if self.stopping.is_set():
                 return False
@@ -245,7 +253,7 @@ class QueryRun:
             with suppress(Exception):  # the session may be gone
                 query.stop()
         finally:
-            # Stopped through Spark, the query ends before the step that Spark has given up: nobody else may begin yet.
+            # Stopped through Spark, the query ends before the step that Spark has given up: no other may start yet.
             with self._lock:
                 self._checkpoint.close()
             if self._temporary is not None:
@@ -261,7 +269,7 @@ class QueryRun:
                 return
             if not self._checkpoint.pending_batch():
                 self._driver.finish("idle", "idle")
-                self._driver.rest()
+                self._driver.scale(idle=True)
             self._idle.anew()
 
     def _conclude(self, query: StreamingQuery) -> None:

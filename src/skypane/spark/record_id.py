@@ -33,7 +33,7 @@ def record_id(df: DataFrame) -> Column:
 
 
 def _telling(value: Column, kind: DataType, nullable: bool = True) -> list[Column]:
-    """Columns whose hash, one after the other, tells values of the type apart."""
+    """Columns whose joint hash differs for different values of the type."""
     parts = [value]
     match kind:
         case NullType():

@@ -91,7 +91,10 @@ def _check_type(field: pa.Field, what: str) -> None:
     except PySparkException as error:
         raise OptionError(f"{what}: Spark has no type for column {field.name!r} of type {field.type}.") from error
     if not _in_microseconds(field.type):
-        raise OptionError(f"{what}: column {field.name!r} has type {field.type}; Spark's times are in us. Use these.")
+        raise OptionError(
+            f"{what}: column {field.name!r} has type {field.type}; Spark's times are in microseconds. Cast it to "
+            "timestamp('us')."
+        )
 
 
 def _in_microseconds(kind: pa.DataType) -> bool:
@@ -137,5 +140,5 @@ def quoted(name: str) -> Column:
 
 
 def sql_name(name: str) -> str:
-    """The same in SQL."""
+    """The SQL name of a type."""
     return "`" + name.replace("`", "``") + "`"

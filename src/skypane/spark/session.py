@@ -87,8 +87,8 @@ def check_java() -> None:
     )
     if java is None:
         raise SkypaneError(f"Spark needs Java {_WANTED_JAVA} or newer, and there is none. {how}")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    match = re.search(r'version "(\d+)', told)
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    match = re.search(r'version "(\d+)', output)
     if match and int(match.group(1)) < _WANTED_JAVA:
         raise SkypaneError(f"Spark needs Java {_WANTED_JAVA} or newer; {java} is version {match.group(1)}. {how}")
 

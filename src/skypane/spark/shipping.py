@@ -23,6 +23,6 @@ def check_ships(definition: Definition) -> None:
     except Exception as error:
         why = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise OptionError(
-            f"The query {definition.query.kind} cannot be sent to Spark's workers: {why[0]}. What cannot be sent, make "
-            "it inside of the function, or leave it out."
+            f"The query {definition.query.kind} cannot be sent to Spark's workers: {why[0]}. Create it inside "
+            "the function, or leave it out."
         ) from error

@@ -20,7 +20,7 @@ class StepTimes:
 
     @property
     def total(self) -> float:
-        """The whole step."""
+        """Milliseconds of the whole step."""
         return round(self.panes + self.windows + self.sinks + self.commit, 2)
 
 
@@ -32,7 +32,7 @@ class Stopwatch:
         self._laps_s: dict[Part, float] = {}
 
     def lap(self, part: Part) -> None:
-        """This part is over."""
+        """End a part of the step and note its time."""
         now = time.perf_counter()
         self._laps_s[part] = now - self._last
         self._last = now
@@ -42,7 +42,7 @@ class Stopwatch:
         return int(sum(self._laps_s.get(part, 0.0) for part in parts) * 1e6)
 
     def times(self) -> StepTimes:
-        """All parts."""
+        """The times of all parts of the step."""
         panes, windows, sinks, commit = (
             round(self._laps_s.get(part, 0.0) * 1e3, 2) for part in ("panes", "windows", "sinks", "commit")
         )

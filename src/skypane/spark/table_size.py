@@ -1,4 +1,4 @@
-"""Table size: whether a table is so small that one task answers for it sooner than several, told by its plan alone."""
+"""Table size: whether a table is so small that one task is faster than several, judged by its plan alone."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from skypane.model.errors import SkypaneError
 
 _log = logging.getLogger(__name__)
 _checked: WeakSet[SparkContext] = WeakSet()
-_MOST_TASKS = 32
+_MAX_TASKS = 32
 
 # Sent to the workers as text: a function of this package could not even be unpickled where the package is missing.
 _PROBE = """
@@ -73,12 +73,12 @@ def _ask(context: SparkContext) -> None:
     by_value: dict[str, Any] = {"__name__": "__main__"}
     exec(_PROBE, by_value)  # noqa: S102 - our own text, see there
     probe: Callable[[int], tuple[str, str]] = by_value["probe"]
-    tasks = max(1, min(context.defaultParallelism, _MOST_TASKS))
+    tasks = max(1, min(context.defaultParallelism, _MAX_TASKS))
     try:
-        told: set[tuple[str, str]] = set(context.parallelize(range(tasks), tasks).map(probe).collect())
+        found: set[tuple[str, str]] = set(context.parallelize(range(tasks), tasks).map(probe).collect())
     except Exception as error:
         raise SkypaneError(f"Spark's workers cannot run Python: {_why(error)} {_remedy(context)}") from error
-    for python, missing in sorted(told):
+    for python, missing in sorted(found):
         if missing:
             raise SkypaneError(
                 f"The Python of Spark's workers, {python}, cannot import skypane: {missing}. {_remedy(context)}"
@@ -87,8 +87,8 @@ def _ask(context: SparkContext) -> None:
 
 def _why(error: Exception) -> str:
     lines = str(error).strip().splitlines()
-    told = [line for line in lines if "rror" in line and not line.startswith(("\t", " "))]
-    return (told or lines or [type(error).__name__])[-1].strip()
+    found = [line for line in lines if "rror" in line and not line.startswith(("\t", " "))]
+    return (found or lines or [type(error).__name__])[-1].strip()
 
 
 def _remedy(context: SparkContext) -> str:

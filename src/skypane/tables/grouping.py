@@ -13,7 +13,7 @@ from skypane import kernels
 from skypane.model.groups import Groups, Int64Array
 
 _MAX_CODE = 2**62
-_DIGIT, _MOST_DIGITS = 2**16, 2**32
+_DIGIT, _MAX_DIGITS = 2**16, 2**32
 """What one pass of a radix sort can tell apart, and two."""
 _SPARSE = 8
 """Integers are as good as codes while there are not many more of them than rows."""
@@ -106,7 +106,7 @@ def sort_by(major: Int64Array, minor: Int64Array) -> Order:
 def _stable_order(code: Int64Array) -> Int64Array:
     """How to sort by codes of 0 or more; numpy sorts 16-bit integers by radix, which is several times faster."""
     most = int(code.max())
-    if most >= _MOST_DIGITS:
+    if most >= _MAX_DIGITS:
         return np.argsort(code, kind="stable").astype(np.int64)
     low = code.astype(np.uint8 if most < 2**8 else np.uint16)
     order = np.argsort(low, kind="stable").astype(np.int64)

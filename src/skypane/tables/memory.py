@@ -21,7 +21,7 @@ LARGE_BYTES: Final = 1 << 25
 
 @cache
 def keep_memory() -> bool:
-    """Once in a process; whether its C library can be told."""
+    """Set once in a process; returns whether its C library supports it."""
     if not sys.platform.startswith("linux"):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

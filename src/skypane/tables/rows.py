@@ -48,7 +48,7 @@ def panes_in(table: pa.Table) -> PaneRange | None:
 
 
 def present(tables: Iterable[pa.Table | None]) -> tuple[pa.Table, ...]:
-    """Those that are there."""
+    """The tables that are not ``None``."""
     return tuple(table for table in tables if table is not None)
 
 
@@ -68,7 +68,7 @@ def together(tables: Iterable[pa.Table | None]) -> pa.Table | None:
 def with_columns_of(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Without columns of records that the schema does not have; those that only it has are null.
 
-    Records may have been kept when nobody read all of their columns, or everybody did.
+    Records may have been stored with all of their columns, or only with those that were read then.
     """
     names = [name for name in table.column_names if name in schema.names or name.startswith(PREFIX)]
     table = table.select(names)

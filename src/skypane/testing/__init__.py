@@ -1,4 +1,4 @@
-"""For everybody who extends skypane: the laws that every extension must keep, and semantics as transcripts."""
+"""Law suites for extensions: the promises that every query, policy, strategy and sink must keep."""
 
 from __future__ import annotations
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from skypane.flow.plan import Routing
+from skypane.flow.reports import TaskLoad
 from skypane.model.codec import from_text, to_text
-from skypane.scheduling.batch_plan import BatchOutcome, BatchPlan, RoutingState, TaskLoad
-from skypane.scheduling.batch_planner import BatchPlanner
-from skypane.scheduling.pane_strategies import StrategyFactory
 from skypane.testing.law import expect
+from skypane.tuning.splitting.batch_plan import BatchOutcome, RoutingState
+from skypane.tuning.splitting.batch_planner import BatchPlanner
+from skypane.tuning.splitting.pane_strategies import StrategyFactory
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,27 @@ def batches_are_planned(new: StrategyFactory, batches: Sequence[Batch]) -> None:
 
 def run_batch(
     planner: BatchPlanner, state: RoutingState | None, batch: Batch, number: int = 0
-) -> tuple[BatchPlan, RoutingState]:
+) -> tuple[Routing, RoutingState]:
     """Plan, send records with hashes 0, 1, 2, ... as the plan says, learn."""
-    plan = planner.plan(state)
+    routing = planner.plan(state).routing
     made: list[Counter[int]] = [Counter() for _ in range(planner.degree)]
     for pane, records in batch.records_by_pane.items():
         for record_hash in range(records):
-            made[plan.worker(pane, record_hash)][pane] += 1
+            made[routing.worker(pane, record_hash)][pane] += 1
     tasks = [TaskLoad(batch.busy_us * task.total(), task.total(), task) for task in made]
     stage_us = max(task.busy_us for task in tasks)
     cut_us = number * 1_000_000
-    outcome = BatchOutcome(tasks, batch.records_by_pane, batch.first_open, cut_us, stage_us, 0, planner.degree)
-    return plan, planner.learn(state, plan, outcome)
+    outcome = BatchOutcome(
+        tasks=tasks,
+        records_by_pane=batch.records_by_pane,
+        first_open_pane=batch.first_open,
+        cut_us=cut_us,
+        pane_stage_us=stage_us,
+        elsewhere_us=0,
+        sinks_us=0,
+        slots=planner.degree,
+    )
+    return routing, planner.learn(state, outcome)
 
 
 @st.composite

@@ -39,7 +39,7 @@ def uphold(laws: Iterable[Callable[..., None]], subject: object, *case: Any) -> 
 def _uphold(law: Callable[..., None], subject: object, case: tuple[Any, ...]) -> None:
     try:
         law(subject, *case)
-    except Exception as error:  # whatever goes wrong is the subject's, and is told with the law
+    except Exception as error:  # any error is the subject's, and is reported with the law
         said = str(error) if isinstance(error, _DifferenceError) else f"raised {type(error).__name__}: {error}"
         told = f"{subject!r} breaks the law {law.__name__}: {inspect.getdoc(law)}\n  {said}"
         raise LawBroken(told) from error

@@ -85,7 +85,7 @@ def _by_time(definition: Definition, rows: Iterable[dict[str, Any]]) -> Members:
 
 
 def _by_rank(definition: Definition, rows: Iterable[dict[str, Any]]) -> Members:
-    """All windows that have a record: the stream is over, so those that are not complete are told, too."""
+    """All windows that have a record: the stream is over, so incomplete ones are emitted, too."""
     window = definition.window.rows
     assert window is not None
     lives: dict[tuple[Any, ...], list[list[dict[str, Any]]]] = defaultdict(list)

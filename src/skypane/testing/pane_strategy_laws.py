@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from skypane.scheduling.pane_strategies import StrategyFactory, check_factory, strategy_factory
-from skypane.scheduling.pane_strategy import PaneStrategy
-from skypane.scheduling.utilization import Measurement, WorkerLoad
 from skypane.testing.batch_runs import batch_runs, batches_are_planned
 from skypane.testing.law import expect, for_all
+from skypane.tuning.splitting.pane_strategies import StrategyFactory, check_factory, strategy_factory
+from skypane.tuning.splitting.pane_strategy import PaneStrategy
+from skypane.tuning.splitting.utilization import Measurement, WorkerLoad
 
-MOST_WORKERS = 9
+MAX_WORKERS = 9
 _PERIOD_US = 1e6
 
 
@@ -85,7 +85,7 @@ def _measurement(degree: int, seed: int) -> Measurement:
 
 
 class _Engine:
-    """Makes the calls, and counts by itself what it was told."""
+    """Makes the calls, and keeps counts of its own."""
 
     def __init__(self, strategy: PaneStrategy, oldest: int = 0) -> None:
         self.strategy = strategy
@@ -144,7 +144,7 @@ def closed_panes_count_every_record(new: StrategyFactory, history: History) -> N
 
 
 def closed_panes_stay_closed(new: StrategyFactory, history: History) -> None:
-    """Neither records nor a punctuation are taken for a pane that is closed: ``ValueError``."""
+    """Neither records nor a watermark are taken for a pane that is closed: ``ValueError``."""
     engine = _Engine(new(history.degree))
     engine.play([*history.calls, Punctuate()])
     for late in (
@@ -224,7 +224,7 @@ def check_pane_strategy(strategy: str | StrategyFactory, *, max_examples: int = 
 
 
 def _histories() -> st.SearchStrategy[History]:
-    degrees, seeds = st.integers(1, MOST_WORKERS), st.integers(0, 1000)
+    degrees, seeds = st.integers(1, MAX_WORKERS), st.integers(0, 1000)
     route = st.builds(Route, st.integers(0, 4), st.integers(0, 700), seeds)
     others = (st.builds(Punctuate), st.builds(Feedback, seeds), st.builds(Resize, degrees))
     call: st.SearchStrategy[Call] = st.one_of(route, route, *others)

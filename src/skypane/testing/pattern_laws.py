@@ -16,17 +16,17 @@ from collections.abc import Callable
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from skypane.flow.patterned import work_of
 from skypane.model.errors import OptionError
-from skypane.patterns.base import LEVELS, Pattern, Work
-from skypane.patterns.extent import Extent
-from skypane.patterns.network import Block, Role, nodes
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
 from skypane.testing.law import expect, for_all
 from skypane.testing.query_runs import Run, expect_reference, runs
+from skypane.tuning.pattern_fit import work_of
+from skypane.tuning.patterns.base import LEVELS, Pattern, Work
+from skypane.tuning.patterns.extent import Extent
+from skypane.tuning.patterns.network import Block, Role, nodes
 
 _SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.int64())])
 _QUERIES: tuple[Query, ...] = (
@@ -36,7 +36,7 @@ _QUERIES: tuple[Query, ...] = (
 
 
 def work_is_done_or_refused(tree: Pattern, work: Work) -> None:
-    """Work that it cannot do is refused with an ``OptionError`` that tells of something else to use."""
+    """Work that it cannot do is refused with an ``OptionError`` that names an alternative."""
     try:
         tree.check(work)
     except OptionError as error:
@@ -74,11 +74,12 @@ def a_tree_is_a_value(tree: Pattern, work: Work) -> None:
 
 
 def stages_have_tasks(tree: Pattern, work: Work) -> None:
-    """Lowered to the stages of an engine, each has a task."""
+    """As a stage plan, each stage has a task."""
     del work
-    lowered = tree.lowered()
-    expect(lowered.pane_tasks is None or lowered.pane_tasks >= 1, True)
-    expect(lowered.degrees.windows >= 1, True)
+    try:
+        tree.stage_plan()  # a plan with a stage that has no task cannot be made
+    except ValueError as error:
+        expect(str(error), "a plan")
 
 
 def answers_are_those_of_the_reference(tree: Pattern, run: Run) -> None:

@@ -15,10 +15,10 @@ from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.local.engine import Engine
 from skypane.local.preparation import prepare
 from skypane.model.windows import WindowSpec
-from skypane.patterns.base import Pattern
 from skypane.queries.base import Query, Row
 from skypane.testing.law import expect
 from skypane.testing.oracle import EPOCH, actual_answers, expected_answers, usable
+from skypane.tuning.patterns.base import Pattern
 
 STEP_US, GRAIN_US = 1_000_000, 250_000
 """The times of a step begin at a multiple of the first, and reach into the next step: disorder, but nothing is late."""
@@ -51,7 +51,7 @@ def answers_equal_reference_in_every_window(query: Query, run: Run) -> None:
 
 
 def expect_reference(query: Query, run: Run, pattern: Pattern | None = None) -> None:
-    """The answers of a run are those of the reference, whoever does which work."""
+    """The answers of a run are those of the reference, however tasks share the work."""
     definition = run.definition(query)
     engine = Engine(definition, FixedDelay("1 second"), FutureGuard(None), pattern=pattern)
     state, answers = engine.start(), []

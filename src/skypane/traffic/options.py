@@ -11,7 +11,7 @@ from typing import Any
 
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError
-from skypane.model.meant import meant
+from skypane.model.suggestions import nearest
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def parse_options(options: Iterable[Option], given: Mapping[str, object]) -> dic
     texts = {name.lower().replace("-", "_"): text for name, text in given.items()}
     for name in texts:
         if name not in known:
-            near = meant(name, known)
+            near = nearest(name, known)
             hint = f"did you mean {near!r}?" if near else f"known options: {', '.join(known)}"
             raise OptionError(f"unknown option {name!r}: {hint}")
     return {

@@ -79,7 +79,7 @@ def count_harmful(harmful: pa.Array) -> int:
 def judged(
     definition: Definition, late: pa.Table, known: pa.Table | None, before: Progress
 ) -> WindowReport[pa.Table, pa.Table]:
-    """The same, judged by what is ``known`` of sealed and open panes."""
+    """Judge late records by the ``known`` rows of sealed and open panes."""
     assert before.punctuation_us is not None
     judged_from = definition.window.sealed_before(before.punctuation_us - definition.harm_horizon_us)
     return judged_report(definition, before, late, judge(definition, late, known, judged_from))

@@ -45,7 +45,7 @@ class Reach(NamedTuple):
 
 
 def reach(definition: Definition, table: pa.Table, wanted: BoolArray) -> Reach:
-    """The windows that keep each of the wanted rows; where every record counts, all its windows do."""
+    """The windows that keep each of the ``wanted`` rows; if every record counts, all its windows."""
     if definition.query.dominance is not None:
         return _by_dominance(definition, table, wanted)
     if definition.query.selection is not None and wanted.any():
@@ -55,12 +55,12 @@ def reach(definition: Definition, table: pa.Table, wanted: BoolArray) -> Reach:
 
 
 def warm_reach() -> None:
-    """Compile the kernels."""
+    """Compile the kernels before the first step."""
     warm_bounds()
 
 
 def _some(found: Reach) -> Reach:
-    """Without the empty ranges."""
+    """Drop empty ranges."""
     return _where(found, found.first <= found.last)
 
 
@@ -93,7 +93,7 @@ def _split(asked: Reach, level: int) -> Reach:
 
 
 def _together(parts: Sequence[Reach]) -> Reach:
-    return Reach(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return Reach._make(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
 class _Panes:
@@ -113,7 +113,7 @@ class _Panes:
         leaves = self._order.combined(query, slim, ())
         self._kept = leaves.table.column(_ROW).to_numpy()
         # At most so many panes share a window with one.
-        self._tree = TileTree(query, leaves, (), 2 * definition.window.panes_per_window)
+        self._tree = TileTree(query, leaves, frame=(), longest=2 * definition.window.panes_per_window)
 
     def find(self) -> Reach:
         """Ranges of windows, halved until the windows of each agree."""

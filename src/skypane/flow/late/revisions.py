@@ -52,10 +52,10 @@ def revise(
     rows, is_new = _concerned(definition, amended, history)
     windows = WindowAnswers(definition, rows)
     # The answer of a window that keeps none of the new rows is what it was.
-    asked = windows.touched(reach(definition, rows, is_new), fired_before)
-    if not len(asked.window):
+    requested = windows.touched(reach(definition, rows, is_new), fired_before)
+    if not len(requested.window):
         return None
-    new, failed = windows.answers(asked, np.ones(rows.num_rows, dtype=np.bool_))
+    new, failed = windows.answers(requested, np.ones(rows.num_rows, dtype=np.bool_))
     changed = _shows(new, amended.num_rows)
     # More records never take all rows of an answer away, but a function of the user's may.
     unsure = ~changed & ((new.groups.sizes > 0) | definition.query.runs_functions)
@@ -63,19 +63,20 @@ def revise(
         unsure[failed.groups] = False
     answer = _some(new, changed)
     if unsure.any():
-        old, failed_before = windows.answers(KeyWindows(asked.key[unsure], asked.window[unsure]), ~is_new)
+        old, failed_before = windows.answers(KeyWindows(requested.key[unsure], requested.window[unsure]), ~is_new)
         differs = _differs(definition, rows, _some(new, unsure), old)
         if failed_before is not None:  # what was sent last is an answer from before it failed, or nothing
             differs[failed_before.groups] = True
         changed[unsure] = differs
         answer = _some(new, changed)
         if definition.query.runs_functions:
-            answer = _without_gaps(definition, answer, windows.leads(asked.key[changed]))
+            answer = _without_gaps(definition, answer, windows.leads(requested.key[changed]))
     if failed is None and not changed.any():
         return None
-    chosen = Fired(asked.window[changed], answer)
+    chosen = Fired(requested.window[changed], answer)
     numbers = _next_numbers(definition, chosen, log)
-    return Revised(chosen, numbers, _log_of(definition, chosen, numbers, amended), failed)
+    log = _log_of(definition, chosen, numbers, amended)
+    return Revised(answers=chosen, numbers=numbers, log=log, failed=failed)
 
 
 def _without_gaps(definition: Definition, answer: Grouped, leads: pa.Table) -> Grouped:
@@ -108,7 +109,7 @@ def _concerned(definition: Definition, amended: pa.Table, history: pa.Table | No
 
 
 def _some(answer: Grouped, wanted: BoolArray) -> Grouped:
-    """Some of the groups."""
+    """Select some groups with their rows."""
     table, groups = answer
     return Grouped(table.filter(pa.array(np.repeat(wanted, groups.sizes))), Groups.from_sizes(groups.sizes[wanted]))
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.late.pane_order import PaneOrder
 from skypane.flow.late.reach import Reach
-from skypane.flow.windows.lowering import Failed, Lowered, lowered
+from skypane.flow.windows.lowering import AnswerRows, Failed, lowered
 from skypane.flow.windows.slide.critical import CriticalSlide
 from skypane.flow.windows.slide.tile_tree import Covered, TileTree
 from skypane.model.columns import PANE, PREFIX
@@ -67,23 +67,25 @@ class WindowAnswers:
         numbers, first = np.unique(self._order.key_of_row, return_index=True)
         return take_rows(self._rows, first[np.searchsorted(numbers, keys)])
 
-    def answers(self, asked: KeyWindows, present: BoolArray) -> Lowered:
+    def answers(self, requested: KeyWindows, present: BoolArray) -> AnswerRows:
         """One group of answer rows for each window, of those rows that are present; perhaps an empty one."""
         if self._definition.query.dominance is not None:
-            return self._selected(asked, *self._by_dominance(asked, present))
+            return self._selected(requested, *self._by_dominance(requested, present))
         if self._definition.query.selection is not None:
-            return self._selected(asked, *self._by_selection(asked, present))
-        parts = list(self._by_tiles(asked, present))
+            return self._selected(requested, *self._by_selection(requested, present))
+        parts = list(self._by_tiles(requested, present))
         sizes = np.concatenate([part.answer.groups.sizes for part in parts])
         answer = Grouped(pa.concat_tables([part.answer.table for part in parts]), Groups.from_sizes(sizes))
-        return Lowered(answer, Failed.together([part.failed for part in parts if part.failed is not None]))
+        return AnswerRows(answer, Failed.together([part.failed for part in parts if part.failed is not None]))
 
-    def _selected(self, asked: KeyWindows, rows: Int64Array, groups: Groups) -> Lowered:
-        # The key of an answer is in its rows; one without rows has none, and nobody asks for it.
+    def _selected(self, requested: KeyWindows, rows: Int64Array, groups: Groups) -> AnswerRows:
+        # The key of an answer is in its rows; one without rows has none, and needs none.
         first = np.append(rows, 0)[groups.offsets[:-1]]
-        return lowered(self._definition, Grouped(take_rows(self._rows, rows), groups), self._rows, first, asked.window)
+        return lowered(
+            self._definition, Grouped(take_rows(self._rows, rows), groups), self._rows, first, requested.window
+        )
 
-    def _by_dominance(self, asked: KeyWindows, present: BoolArray) -> tuple[Int64Array, Groups]:
+    def _by_dominance(self, requested: KeyWindows, present: BoolArray) -> tuple[Int64Array, Groups]:
         """The rows of each window: every row is in a range of windows."""
         query = self._definition.query.dominance
         assert query is not None
@@ -92,23 +94,23 @@ class WindowAnswers:
         entered, left = CriticalSlide(self._definition).windows_of(skylines)
         index = skylines.column(_INDEX).to_numpy()
         key = self._order.key_of_row[index]
-        oldest = int(asked.window.min())
-        stride = int(asked.window.max()) - oldest + 2
-        places = asked.key * stride + asked.window - oldest
+        oldest = int(requested.window.min())
+        stride = int(requested.window.max()) - oldest + 2
+        places = requested.key * stride + requested.window - oldest
         low = np.searchsorted(places, key * stride + np.clip(entered - oldest, 0, stride - 1))
         high = np.searchsorted(places, key * stride + np.clip(left - oldest, -1, stride - 2), side="right")
         count = np.maximum(high - low, 0)
         place = ranges(low, count)
         by_place = np.argsort(place, kind="stable")
-        sizes = np.bincount(place, minlength=len(asked.window))
+        sizes = np.bincount(place, minlength=len(requested.window))
         return np.repeat(index, count)[by_place], Groups.from_sizes(sizes)
 
-    def _by_selection(self, asked: KeyWindows, present: BoolArray) -> tuple[Int64Array, Groups]:
+    def _by_selection(self, requested: KeyWindows, present: BoolArray) -> tuple[Int64Array, Groups]:
         """The rows of each window, selected from tiles."""
         query = self._definition.query.selection
         assert query is not None
         slim = self._slim(tuple(query.inputs()))
-        tree, covered = self._tree(self._order.combined(query, slim, (), present), asked)
+        tree, covered = self._tree(self._order.combined(query, slim, (), present), requested)
         rows, sizes = [], []
         for _, order, _ in covered:
             gathered = take_rows(tree.table, order.rows)
@@ -117,25 +119,25 @@ class WindowAnswers:
             sizes.append(order.groups.after_keeping(chosen).sizes)
         return np.concatenate(rows), Groups.from_sizes(np.concatenate(sizes))
 
-    def _by_tiles(self, asked: KeyWindows, present: BoolArray) -> Iterator[Lowered]:
+    def _by_tiles(self, requested: KeyWindows, present: BoolArray) -> Iterator[AnswerRows]:
         """The answers of each window, with their keys."""
         query = self._definition.query
-        tree, covered = self._tree(self._order.combined(query, self._rows, self._definition.frame, present), asked)
+        tree, covered = self._tree(self._order.combined(query, self._rows, self._definition.frame, present), requested)
         for run, order, _ in covered:
             full = order.groups.sizes > 0
             some = Order(order.rows, Groups.from_sizes(order.groups.sizes[full]))
             whole = combine(query, tree.table, some, self._definition.frame)
             numbers = np.flatnonzero(full) + run.start
-            answer, failed = lowered(self._definition, whole, tree.table, some.first_rows(), asked.window[numbers])
+            answer, failed = lowered(self._definition, whole, tree.table, some.first_rows(), requested.window[numbers])
             sizes = np.zeros(len(full), dtype=np.int64)
             sizes[full] = answer.groups.sizes
             failed = None if failed is None else failed._replace(groups=numbers[failed.groups])
-            yield Lowered(Grouped(answer.table, Groups.from_sizes(sizes)), failed)
+            yield AnswerRows(Grouped(answer.table, Groups.from_sizes(sizes)), failed)
 
-    def _tree(self, leaves: Grouped, asked: KeyWindows) -> tuple[TileTree, Iterator[Covered]]:
-        first, end = self._order.window(self._definition.window, asked.key, asked.window, asked.window)
+    def _tree(self, leaves: Grouped, requested: KeyWindows) -> tuple[TileTree, Iterator[Covered]]:
+        first, end = self._order.window(self._definition.window, requested.key, requested.window, requested.window)
         frame = () if self._definition.query.selective else self._definition.frame
-        tree = TileTree(self._definition.query, leaves, frame, int((end - first).max()))
+        tree = TileTree(self._definition.query, leaves, frame=frame, longest=int((end - first).max()))
         return tree, tree.cover(first, end)
 
     def _slim(self, names: tuple[str, ...]) -> pa.Table:

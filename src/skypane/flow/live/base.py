@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
+from skypane.flow.joining import LOCAL_JOIN, Joining
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.tables.grouping import key_codes, sort_by
 from skypane.tables.rows import keep_rows
@@ -20,7 +20,7 @@ NO_INSTANT = -(2**62)
 """Before all instants."""
 
 
-class Happened(NamedTuple):
+class LiveChanges(NamedTuple):
     """What happened to an answer: rows of a table that entered or left it."""
 
     rows: Int64Array
@@ -33,21 +33,30 @@ class Happened(NamedTuple):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def where(self, mask: BoolArray) -> Happened:
-        """Some of it."""
-        return Happened(*(values[mask] for values in self))
+    def where(self, mask: BoolArray) -> LiveChanges:
+        """The changes of the rows in ``mask``."""
+        return self._some(mask)
 
-    def in_order(self, key: Int64Array) -> Happened:
+    def in_order(self, key: Int64Array) -> LiveChanges:
         """By time; at one instant what leaves before what enters; key by key. ``key`` has a number for each row."""
         order = np.lexsort((key[self.rows], self.change, self.at_us))
-        return Happened(*(values[order] for values in self))
+        return self._some(order)
+
+    def _some(self, wanted: BoolArray | Int64Array) -> LiveChanges:
+        return LiveChanges(
+            rows=self.rows[wanted],
+            at_us=self.at_us[wanted],
+            change=self.change[wanted],
+            cause=self.cause[wanted],
+            since_us=self.since_us[wanted],
+        )
 
 
-class Told(NamedTuple):
+class LiveStep(NamedTuple):
     """A step of a live set."""
 
-    happened: Happened
-    kept: pa.Table | None
+    changes: LiveChanges
+    state: pa.Table | None
     """The rows that may matter later, with what is known of them."""
     sealed: BoolArray
     """Which rows were compared for the first time, and are ever in the answer."""
@@ -64,14 +73,13 @@ class LiveSet(ABC):
     joins_rows: ClassVar[bool] = False
     """Whether most of its work is to join rows, which tasks can share."""
 
-    def __init__(self, definition: Definition, life_us: int, joining: Joining = ALONE) -> None:
+    def __init__(self, definition: Definition, life_us: int) -> None:
         self._definition = definition
         self._life_us = life_us
-        self._joining = joining
 
     @abstractmethod
     def warm_up(self) -> None:
-        """Compile the kernels."""
+        """Compile the kernels before the first step."""
 
     @abstractmethod
     def enrich(self, rows: pa.Table) -> pa.Table:
@@ -82,8 +90,11 @@ class LiveSet(ABC):
         """The rows that are ever in the answer, were there no others; leaving out all others changes no answer."""
 
     @abstractmethod
-    def advance(self, rows: pa.Table, before_us: int, after_us: int) -> Told:
-        """Make the instants from ``before_us`` to before ``after_us`` final; rows fresh and known, enriched."""
+    def advance(self, rows: pa.Table, before_us: int, after_us: int, joining: Joining = LOCAL_JOIN) -> LiveStep:
+        """Make the instants from ``before_us`` to before ``after_us`` final; rows fresh and known, enriched.
+
+        ``joining`` finds bounds of rows, where the set joins them.
+        """
 
     def answered(self, rows: pa.Table) -> pa.Table:
         """The rows with the columns that answers have."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
 from skypane.flow.live.base import LiveSet
 from skypane.flow.live.ranking import LiveRanking
 from skypane.flow.live.skyline import LiveSkyline
@@ -19,7 +18,7 @@ def live_kind(query: Query) -> type[LiveSet]:
         return LiveRanking
     if query.dominance is not None:
         raise OptionError(
-            f"live(...) tells which records enter and leave an answer; with {query.kind}, a record that stays also "
+            f"live(...) emits the records that enter and leave an answer; with {query.kind}, a record that stays also "
             "changes its kmax, and its rank, whenever any other one comes or goes. Use .skyline(...) with live(...), "
             "or .window(...)."
         )
@@ -29,11 +28,11 @@ def live_kind(query: Query) -> type[LiveSet]:
             "neither dominance nor ranking. Use .window(...)."
         )
     raise OptionError(
-        f"live(...) tells which records enter and leave an answer; the answers of {query.kind} are not records. "
+        f"live(...) emits the records that enter and leave an answer; the answers of {query.kind} are not records. "
         "Use .window(...)."
     )
 
 
-def live_set(definition: Definition, life_us: int, joining: Joining = ALONE) -> LiveSet:
-    """The live set of a query; ``joining`` finds bounds for it."""
-    return live_kind(definition.query)(definition, life_us, joining)
+def live_set(definition: Definition, life_us: int) -> LiveSet:
+    """The live set of a query."""
+    return live_kind(definition.query)(definition, life_us)

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from skypane import kernels
-from skypane.flow.joining import JoinRows
-from skypane.flow.live.base import Happened, LiveSet, Told, with_columns
+from skypane.flow.joining import LOCAL_JOIN, Joining, JoinRows
+from skypane.flow.live.base import LiveChanges, LiveSet, LiveStep, with_columns
 from skypane.flow.live.causes import ARRIVAL, DOMINATED, EXPIRED, INFLUENCE
 from skypane.kernels.lifetimes import between, lifetimes, undominated_at_once
 from skypane.kernels.sliding import STILL_ALIVE, warm_sliding
@@ -37,7 +37,7 @@ class LiveSkyline(LiveSet):
     joins_rows = True
 
     def warm_up(self) -> None:
-        """Compile the joins."""
+        """Compile the joins before the first step."""
         kernels.load_trees()
         warm_sliding()
 
@@ -49,29 +49,29 @@ class LiveSkyline(LiveSet):
         return with_columns(rows, ((CRITICAL_US, nothing), (DIED_US, alive)))
 
     def ever_in(self, rows: pa.Table) -> Int64Array:
-        """Those whose lifetime is not empty."""
+        """Which rows are ever in the answer: their lifetime is not empty."""
         times, everything = self._times_us(rows), np.arange(rows.num_rows)
         ordered, groups = self._by_key_and_time(self._codes(rows), times, everything)
         kept, _, _ = lifetimes(self._values(rows, ordered), times[ordered], groups.offsets, self._life_us)
         return ordered[kept]
 
-    def advance(self, rows: pa.Table, before_us: int, after_us: int) -> Told:
+    def advance(self, rows: pa.Table, before_us: int, after_us: int, joining: Joining = LOCAL_JOIN) -> LiveStep:
         """Join what is newly sealed, then read off who enters and who leaves."""
         state = _State.of(rows, self._times_us(rows))
         fresh = state.fresh & (state.times < after_us)
         if fresh.any():
-            self._join(rows, state, fresh)
+            self._join(rows, state, fresh, joining)
         enter, leave = between(state.times, state.critical, state.died, self._life_us)
         known = ~state.fresh & (enter < leave)
-        happened = _happened(state.times, known, enter, leave, self._life_us, (before_us, after_us))
+        changes = _happened(state.times, known, enter, leave, self._life_us, (before_us, after_us))
         keep = state.fresh | (known & (leave >= after_us))
         kept = None
         if keep.any():
             columns = ((CRITICAL_US, state.critical), (DIED_US, state.died))
             kept = keep_rows(with_columns(rows, columns), keep)
-        return Told(happened, kept, fresh & known)
+        return LiveStep(changes, kept, fresh & known)
 
-    def _join(self, rows: pa.Table, state: _State, fresh: BoolArray) -> None:
+    def _join(self, rows: pa.Table, state: _State, fresh: BoolArray, joining: Joining) -> None:
         """Set the bounds of fresh rows, and the deaths of those that they dominate."""
         taking_part = np.flatnonzero((~state.fresh & (state.died == STILL_ALIVE)) | fresh)
         codes = self._codes(rows)
@@ -88,8 +88,15 @@ class LiveSkyline(LiveSet):
         else:
             offsets = groups.offsets
         critical, died = state.critical[ordered], state.died[ordered]
-        shape = (self._life_us, 1)
-        self._joining.join(JoinRows(values, state.times[ordered], fresh[ordered], offsets, critical, died), shape)
+        asked = JoinRows(
+            values=values,
+            panes=state.times[ordered],
+            fresh=fresh[ordered],
+            offsets=offsets,
+            critical=critical,
+            died=died,
+        )
+        joining.join(asked, (self._life_us, 1))
         state.critical[ordered], state.died[ordered] = critical, died
         state.fresh[fresh] = False
 
@@ -110,12 +117,13 @@ class _State(NamedTuple):
     @classmethod
     def of(cls, rows: pa.Table, times: Int64Array) -> _State:
         critical = rows.column(CRITICAL_US).to_numpy().copy()
-        return cls(times, critical, rows.column(DIED_US).to_numpy().copy(), critical == NOT_JOINED)
+        died = rows.column(DIED_US).to_numpy().copy()
+        return cls(times=times, critical=critical, died=died, fresh=critical == NOT_JOINED)
 
 
 def _happened(
     times: Int64Array, known: BoolArray, enter: Int64Array, leave: Int64Array, life_us: int, instants: tuple[int, int]
-) -> Happened:
+) -> LiveChanges:
     """Every row at most twice: when it enters, and when it leaves."""
     before_us, after_us = instants
     comes = np.flatnonzero(known & (enter >= before_us) & (enter < after_us))
@@ -124,10 +132,10 @@ def _happened(
         np.where(leave[goes] < times[goes] + life_us, DOMINATED, EXPIRED),
         np.where(enter[comes] == times[comes], ARRIVAL, INFLUENCE),
     )
-    return Happened(
-        np.concatenate((goes, comes)),
-        np.concatenate((leave[goes], enter[comes])),
-        np.repeat(np.array([-1, 1]), [len(goes), len(comes)]),
-        np.concatenate(cause),
-        np.concatenate((enter[goes], enter[comes])),
+    return LiveChanges(
+        rows=np.concatenate((goes, comes)),
+        at_us=np.concatenate((leave[goes], enter[comes])),
+        change=np.repeat(np.array([-1, 1]), [len(goes), len(comes)]),
+        cause=np.concatenate(cause),
+        since_us=np.concatenate((enter[goes], enter[comes])),
     )

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.flow.definition import Definition
-from skypane.flow.panes.density import Density
 from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.progress import Progress
-from skypane.model.columns import PANE
+from skypane.model.columns import DELAY, HARMFUL, PANE, REASON, WATERMARK
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.tables.rows import keep_rows, without_internal
 from skypane.tables.times import out_of_range, times_us
 
-REASON = "reason"
-DELAY = "delay"
-PUNCTUATION = "punctuation"
-HARMFUL = "harmful"
 NULL_TIME_REASON = "null time"
 TIME_RANGE_REASON = "time out of range"
 
@@ -40,15 +35,13 @@ class Frontier:
     """The newest time that can be true, by the clock; ``None`` where it does not tell."""
     witnesses_us: tuple[int, ...] = ()
     """The newest times that are held, up to the clock: they support others like them."""
-    density: Density = field(default_factory=Density)
-    """What was made of the batch before: whether it pays to add up records before they are sent."""
 
     def late_before(self, definition: Definition) -> int | None:
         """Records of panes below this number are too late to correct anything."""
-        punctuation = self.progress.punctuation_us
-        if punctuation is None:
+        watermark = self.progress.punctuation_us
+        if watermark is None:
             return None
-        return definition.window.sealed_before(punctuation - definition.allowed_lateness_us)
+        return definition.window.sealed_before(watermark - definition.allowed_lateness_us)
 
 
 @dataclass(frozen=True)
@@ -95,7 +88,7 @@ class Admission:
             if is_late.any():
                 late = keep_rows(rows, is_late)
                 rows, times = keep_rows(rows, ~is_late), times[~is_late]
-        return Admitted(rows, times, late, quarantined, overdue)
+        return Admitted(accepted=rows, accepted_times_us=times, late=late, quarantined=quarantined, seen=overdue)
 
     def _overdue(self, panes: Int64Array, times: Int64Array) -> Overdue:
         """How far the front had passed the records' panes: with less slack than that they would be late."""
@@ -110,7 +103,7 @@ class Admission:
         return self._overdue_in(numbers, counts, times, front)
 
     def overdue(self, panes: Int64Array, counts: Int64Array, oldest_us: Int64Array) -> Overdue:
-        """The same of records that come together: so many of a pane, from this time on."""
+        """Count how overdue condensed records are: so many of a pane, from this time on."""
         front = self._frontier.progress.front_us
         if front is None or not len(panes):
             return Overdue(DelayHistogram(float(counts.sum())))
@@ -139,21 +132,21 @@ class Admission:
 
 
 def describe_late(definition: Definition, before: Progress, rows: pa.Table, harmful: pa.Array) -> pa.Table:
-    """The original columns, how old the record was, the punctuation it missed, whether it would have mattered."""
+    """The original columns, how old the record was, the watermark it missed, whether it would have mattered."""
     assert before.punctuation_us is not None
     assert before.front_us is not None
-    # Windows that were closed by the clock are behind the punctuation, though the front has not passed them.
+    # Windows that were closed by the clock are behind the watermark, though the front has not passed them.
     reached_us = max(before.front_us, before.punctuation_us)
     delay = pa.array(reached_us - times_us(rows.column(definition.time))).cast(pa.duration("us"))
     missed = pa.array(np.full(rows.num_rows, before.punctuation_us))
-    punctuation = missed.cast(pa.timestamp("us", definition.time_zone))
-    described = without_internal(rows).append_column(DELAY, delay).append_column(PUNCTUATION, punctuation)
+    watermark = missed.cast(pa.timestamp("us", definition.time_zone))
+    described = without_internal(rows).append_column(DELAY, delay).append_column(WATERMARK, watermark)
     return described.append_column(HARMFUL, harmful)
 
 
 def teaches(definition: Definition, panes: Int64Array, front_us: int) -> BoolArray:
     """Which panes were over for so short a time that some slack could have saved their records."""
-    most = definition.most_slack_us
+    most = definition.max_slack_us
     if most is None:
         return np.ones(len(panes), dtype=np.bool_)
     saved: BoolArray = definition.window.overdue_us(panes, front_us) <= most

@@ -26,14 +26,15 @@ def in_doubt(definition: Definition, fresh: pa.Table | None, held: pa.Table | No
         return None, Suspects.fresh(np.zeros(0, dtype=np.int64))
     came_before = np.arange(table.num_rows) >= (0 if fresh is None else fresh.num_rows)
     others, behind = (table.column(name).to_numpy() for name in (OTHERS, BEHIND))
-    return table, Suspects(times_us(table.column(definition.time)), others, behind, came_before)
+    times = times_us(table.column(definition.time))
+    return table, Suspects(times_us=times, others=others, behind=behind, held=came_before)
 
 
 def still_held(table: pa.Table | None, verdict: Verdict) -> pa.Table | None:
     """The records that stay held, with what has come since."""
-    if table is None or not verdict.kept.any():
+    if table is None or not verdict.still_held.any():
         return None
-    return keep_rows(_counted(_plain(table), verdict.suspects), verdict.kept)
+    return keep_rows(_counted(_plain(table), verdict.suspects), verdict.still_held)
 
 
 def accepted_of(table: pa.Table | None, verdict: Verdict) -> pa.Table | None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import Admission, Frontier, count_panes, count_reasons
 from skypane.flow.panes.condensed import CondensedRows
-from skypane.flow.processing.choice import processing_of
+from skypane.flow.program import Program
 from skypane.flow.reports import PaneReport, newest_panes
 from skypane.lateness.partitions import PartitionSeen
 from skypane.lateness.trust import TaskTrust
@@ -35,16 +35,16 @@ class PaneWorker:
 
     def __init__(
         self,
-        definition: Definition,
+        program: Program,
         frontier: Frontier,
         *,
         keep_late: bool = True,
         keep_quarantined: bool = True,
     ) -> None:
-        self._definition = definition
+        self._definition = program.definition
         self._frontier = frontier
-        self._admission = Admission(definition, frontier)
-        self._processing = processing_of(definition)
+        self._admission = Admission(program.definition, frontier)
+        self._processing = program.processing
         self._keep_late = keep_late
         self._keep_quarantined = keep_quarantined
         self._pending: list[pa.Table] = []
@@ -55,10 +55,15 @@ class PaneWorker:
         self._late: list[pa.Table] = []
         self._quarantined: list[pa.Table] = []
         self._seen: list[PaneReport[pa.Table]] = []
-        self._trust = TaskTrust(frontier.guard, frontier.progress.t_max_us, frontier.witnesses_us, frontier.limit_us)
+        self._trust = TaskTrust(
+            frontier.guard,
+            t_max_us=frontier.progress.t_max_us,
+            witnesses_us=frontier.witnesses_us,
+            limit_us=frontier.limit_us,
+        )
 
     def feed(self, rows: pa.Table) -> None:
-        """Take in some records."""
+        """Ingest some records."""
         admitted = self._admission.admit(rows)
         if self._keep_late and admitted.late.num_rows:
             self._late.append(admitted.late)

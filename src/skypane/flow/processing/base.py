@@ -10,13 +10,13 @@ from typing import ClassVar
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
+from skypane.flow.joining import LOCAL_JOIN, Joining
 from skypane.flow.late.past import Past
 from skypane.flow.reports import WindowReport
+from skypane.flow.shares import EVERYTHING, CutLimits, WindowShare
 from skypane.lateness.progress import Progress
-from skypane.lateness.suspects import Ending
+from skypane.model.ending import Ending
 from skypane.model.panes import PaneRange, Span
-from skypane.scheduling.partitioning import EVERYTHING, Cutting, Partitioning, WindowShare
 from skypane.tables.rows import present, sorted_by_group
 
 
@@ -40,7 +40,7 @@ class WindowInputs:
     """How many records each key has had, where they are counted."""
     ending: Ending | None = None
     """Of a step that the clock decided: what it ends."""
-    settled: Sequence[pa.Table] = ()
+    sealed_rows: Sequence[pa.Table] = ()
     """The rest of the state: rows of sealed panes, oldest first, which are looked at and stay where they are stored."""
 
     @property
@@ -50,19 +50,19 @@ class WindowInputs:
 
     @property
     def rows_owned(self) -> int:
-        """Those of them whose pane no other task owns."""
+        """The rows read whose pane this task owns."""
         return sum(self.share.owned(table).num_rows for table in self._to_answer)
 
     @property
     def _to_answer(self) -> tuple[pa.Table, ...]:
-        return present([self.panes, self.buffer, *self.fresh, *self.settled])
+        return present([self.panes, self.buffer, *self.fresh, *self.sealed_rows])
 
 
 class Processing(ABC):
     """Immutable; everything that is remembered is in the tables that a step keeps."""
 
     name: ClassVar[str]
-    """For options and explanations."""
+    """The name in options and explanations."""
     buffers: ClassVar[bool] = False
     """Whether the pane stage hands records over as they are, and the window stage keeps them until they are sealed."""
 
@@ -88,17 +88,17 @@ class Processing(ABC):
 
     @abstractmethod
     def combine(self, parts: Sequence[pa.Table]) -> pa.Table:
-        """What it hands over of several such tables."""
+        """Combine several tables of the pane stage into one."""
 
     def merge(self, parts: Sequence[pa.Table]) -> pa.Table | None:
-        """The same, sorted by key group; ``None`` if there is nothing."""
+        """Combine and sort by key group; ``None`` if there are no rows."""
         return sorted_by_group(self.combine(parts)) if parts else None
 
     @abstractmethod
     def run(
-        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = LOCAL_JOIN
     ) -> WindowReport[pa.Table, pa.Table]:
-        """One task of the window stage: the punctuation moves from that of ``before`` to ``after_us``."""
+        """One task of the window stage: the watermark moves from that of ``before`` to ``after_us``."""
 
     @property
     def shares_joins(self) -> bool:
@@ -106,7 +106,7 @@ class Processing(ABC):
         return False
 
     @property
-    def settles(self) -> bool:
+    def seals_rows(self) -> bool:
         """Whether rows of sealed panes stay as they are, so that it is enough to store them once."""
         return False
 
@@ -115,9 +115,9 @@ class Processing(ABC):
         """Whether several tasks can share the windows of one key."""
         return False
 
-    def cutting(self, span: Span, filled: PaneRange, partitioning: Partitioning, *, late: bool) -> Cutting | None:
-        """How the windows of a step may be dealt out to several tasks; ``None`` if one must answer them all."""
-        del span, filled, partitioning, late
+    def cut_limits(self, span: Span, filled: PaneRange, *, late: bool) -> CutLimits | None:
+        """How the windows of a step can be split across tasks; ``None`` if one must answer them all."""
+        del span, filled, late
         return None
 
     @abstractmethod

@@ -16,11 +16,12 @@ PROCESSINGS: Final[dict[str, type[Processing]]] = {kind.name: kind for kind in (
 
 
 def processing_of(definition: Definition) -> Processing:
-    """The one that the query or its windows need, or the one that was asked for."""
-    return _kind_of(definition)(definition)
+    """Build the processing of a query; a :class:`~skypane.flow.program.Program` holds it."""
+    return processing_kind(definition)(definition)
 
 
-def _kind_of(definition: Definition) -> type[Processing]:
+def processing_kind(definition: Definition) -> type[Processing]:
+    """The processing that the query or its windows need, or else the configured one."""
     asked = InOrder.name if definition.query.in_order else definition.processing
     return PROCESSINGS[definition.window.processing or asked]
 
@@ -30,4 +31,4 @@ def check_processing(definition: Definition) -> None:
     asked = (OutOfOrder.name, InOrder.name)
     if definition.processing not in asked:
         raise OptionError(f"processing={definition.processing!r} must be {' or '.join(map(repr, asked))}.")
-    _kind_of(definition).check(definition)
+    processing_kind(definition).check(definition)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
+from skypane.flow.joining import LOCAL_JOIN, Joining
 from skypane.flow.panes.lifting import in_some_window, lift_rows
 from skypane.flow.processing.base import WindowInputs
 from skypane.flow.processing.out_of_order import OutOfOrder
@@ -34,7 +34,7 @@ class InOrder(OutOfOrder):
 
     @property
     def hands_over(self) -> str:
-        """Records."""
+        """The pane stage passes records on as they are."""
         return "hands records over, to be buffered"
 
     def lift(self, rows: pa.Table) -> pa.Table:
@@ -42,17 +42,17 @@ class InOrder(OutOfOrder):
         return in_some_window(self._definition, rows)
 
     def combine(self, parts: Sequence[pa.Table]) -> pa.Table:
-        """One after the other."""
+        """Concatenate the records."""
         return pa.concat_tables(parts)
 
     def run(
-        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = LOCAL_JOIN
     ) -> WindowReport[pa.Table, pa.Table]:
         """Lift the records of panes that are sealed by now; go on as usual."""
         partials, buffer = release(self._definition, inputs.buffer, inputs.fresh, after_us)
         report = self._advance(before, after_us, inputs, present([partials]), buffer, joining)
         held = [inputs.share.owned(rows) for rows in present([buffer])]
-        return replace(report, kept=replace(report.kept, buffer=tuple(rows for rows in held if rows.num_rows)))
+        return replace(report, state=replace(report.state, buffer=tuple(rows for rows in held if rows.num_rows)))
 
 
 class Released(NamedTuple):

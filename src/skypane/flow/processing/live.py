@@ -1,7 +1,7 @@
-"""Live: records are told as they enter and leave an answer that holds at every instant.
+"""Live: emits records as they enter and leave an answer that holds at every instant.
 
 The pane stage keeps the records of a key that are ever in the answer of the task's own records; the window stage keeps
-those that may be in an answer to come, with what is known of them, and tells what has become final. Coarse panes decide
+those that may be in an answer to come, with what is known of them, and emits what has become final. Coarse panes decide
 what is late; what enters and leaves when is decided by the records' own times.
 """
 
@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
+from skypane.flow.joining import LOCAL_JOIN, Joining
 from skypane.flow.late.judge import judge_by, judged_report
-from skypane.flow.live.base import NO_INSTANT, Happened, Told
+from skypane.flow.live.base import NO_INSTANT, LiveChanges, LiveStep
 from skypane.flow.live.choice import live_kind, live_set
 from skypane.flow.processing.base import Processing, WindowInputs
 from skypane.flow.reports import WindowReport
@@ -34,18 +34,19 @@ Report = WindowReport[pa.Table, pa.Table]
 
 
 class Live(Processing):
-    """For ``.live(...)``."""
+    """The processing of ``.live(...)``."""
 
     name = "live"
 
     @property
     def hands_over(self) -> str:
-        """Those that may matter."""
+        """The pane stage passes on records that may enter an answer."""
         return "keeps the records of each key that may ever be in the answer"
 
     def __init__(self, definition: Definition) -> None:
         super().__init__(definition)
         self._life_us = definition.window.reach_us
+        self._live = live_set(definition, self._life_us)
 
     @classmethod
     def check(cls, definition: Definition) -> None:
@@ -53,17 +54,18 @@ class Live(Processing):
         live_kind(definition.query)
         if not definition.emit.instants:
             raise OptionError(
-                f"emit={definition.emit.name!r} is about windows, and live(...) has none: its answer holds at every "
-                "instant. Use emit='updates' or emit='intervals'."
+                f".emit({definition.emit.name!r}) is about windows, and live(...) has none: its answer holds at every "
+                "instant. Use .emit('updates') or .emit('intervals')."
             )
         if definition.allowed_lateness_us:
             raise OptionError(
-                "lateness(allowed=...) corrects answers of windows; what live(...) has told of an instant is final. "
+                "lateness(allowed=...) corrects answers of windows; what live(...) has emitted for an instant is "
+                "final. "
                 "Wait longer instead, e.g. .lateness(sp.FixedDelay('5 seconds'))."
             )
         if definition.sliding != "auto":
             raise OptionError(
-                f"sliding={definition.sliding!r} is how windows slide, and live(...) has none. Leave it out."
+                f"sliding={definition.sliding!r} chooses how windows slide, and live(...) has none. Leave it out."
             )
         if definition.processing != "out_of_order":
             raise OptionError(
@@ -73,24 +75,27 @@ class Live(Processing):
 
     def lift(self, rows: pa.Table) -> pa.Table:
         """The records that are ever in the answer."""
-        return live_set(self._definition, self._life_us).prune(rows)
+        return self._live.prune(rows)
 
     def combine(self, parts: Sequence[pa.Table]) -> pa.Table:
-        """The same of several tables."""
+        """Combine several tables: keep the records that may enter an answer."""
         return parts[0] if len(parts) == 1 else self.lift(pa.concat_tables(parts))
 
     def warm_up(self) -> None:
         """Compile the live set's kernels."""
-        live_set(self._definition, self._life_us).warm_up()
+        self._live.warm_up()
 
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """Keys, what the emission adds, then the records."""
         none = np.zeros(0, dtype=np.int64)
-        return self._result(records.empty_table(), Happened(none, none, none, none, none)).schema
+        nothing = LiveChanges(rows=none, at_us=none, change=none, cause=none, since_us=none)
+        return self._result(records.empty_table(), nothing).schema
 
-    def run(self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE) -> Report:
-        """Take in what the pane stage kept, tell what is final, keep what may be in an answer to come."""
-        live = live_set(self._definition, self._life_us, joining)
+    def run(
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = LOCAL_JOIN
+    ) -> Report:
+        """Ingest the pane stage's records, emit what is final, keep what may be in a later answer."""
+        live = self._live
         parts = [live.enrich(part) for part in (inputs.panes, *inputs.fresh) if part is not None and part.num_rows]
         rows = pa.concat_tables(parts) if parts else None
         report = self._judged(before, inputs, rows)
@@ -98,10 +103,10 @@ class Live(Processing):
             return report
         if after_us is None:
             return self._with_state(report, rows)
-        told = live.advance(rows, self._final_us(before.punctuation_us), self._final_us(after_us))
-        report = self._with_state(self._answered(report, rows, told.happened), told.kept)
-        sealed = self._newly_sealed(rows, told, live.added_columns)
-        return replace(report, kept=replace(report.kept, sealed=present([sealed])))
+        step = live.advance(rows, self._final_us(before.punctuation_us), self._final_us(after_us), joining)
+        report = self._with_state(self._answered(report, rows, step.changes), step.state)
+        sealed = self._newly_sealed(rows, step, live.added_columns)
+        return replace(report, state=replace(report.state, sealed=present([sealed])))
 
     @property
     def shares_joins(self) -> bool:
@@ -116,19 +121,19 @@ class Live(Processing):
         if state is None:
             return report
         panes = len(np.unique(state.column(PANE).to_numpy()))
-        return replace(report, kept=replace(report.kept, panes=(sorted_by_group(state),)), open_panes=panes)
+        return replace(report, state=replace(report.state, panes=(sorted_by_group(state),)), open_panes=panes)
 
-    def _answered(self, report: Report, rows: pa.Table, happened: Happened) -> Report:
-        sent = self._emission.sent(happened)
+    def _answered(self, report: Report, rows: pa.Table, changes: LiveChanges) -> Report:
+        sent = self._emission.sent(changes)
         if not len(sent):
             return report
         sent = sent.in_order(key_codes(rows, self._definition.keys))
         return replace(report, answers=(self._result(rows, sent),), windows=len(sent))
 
-    def _result(self, rows: pa.Table, sent: Happened) -> pa.Table:
+    def _result(self, rows: pa.Table, sent: LiveChanges) -> pa.Table:
         """Keys, what the emission adds, then the rest, without internal columns."""
         definition = self._definition
-        table = live_set(definition, self._life_us).answered(take_rows(rows, sent.rows))
+        table = self._live.answered(take_rows(rows, sent.rows))
         expires_us = pa.array(times_us(table.column(definition.time)) + self._life_us)
         marks = self._emission.marks(sent, expires_us, pa.timestamp("us", definition.time_zone))
         lead = {key: table.column(key) for key in definition.keys} | dict(marks)
@@ -141,11 +146,11 @@ class Live(Processing):
         assert isinstance(emission, InstantEmission)
         return emission
 
-    def _newly_sealed(self, rows: pa.Table, told: Told, added: Sequence[str]) -> pa.Table | None:
-        """For late records to be judged by; ``None`` if nobody asks."""
-        if not self._definition.retention_us or not told.sealed.any():
+    def _newly_sealed(self, rows: pa.Table, step: LiveStep, added: Sequence[str]) -> pa.Table | None:
+        """Rows to judge late records by; ``None`` if none are judged."""
+        if not self._definition.retention_us or not step.sealed.any():
             return None
-        return sorted_by_group(rows.filter(pa.array(told.sealed)).drop_columns(list(added)))
+        return sorted_by_group(rows.filter(pa.array(step.sealed)).drop_columns(list(added)))
 
     def _judged(self, before: Progress, inputs: WindowInputs, rows: pa.Table | None) -> Report:
         """Judge late records by the past and by what is open: would they ever have been in the answer?"""
@@ -164,9 +169,9 @@ class Live(Processing):
         return judged_report(definition, before, late, judge_by(late, together_known, judged_from, self._ever_in))
 
     def _ever_in(self, rows: pa.Table, wanted: BoolArray) -> BoolArray:
-        """Which of the wanted rows are ever in the answer, were these rows all."""
+        """Which of the ``wanted`` rows are ever in the answer of these rows."""
         codes = key_codes(rows, self._definition.keys)
         asked = np.flatnonzero(np.isin(codes, codes[wanted]))
         found = np.zeros(rows.num_rows, dtype=np.bool_)
-        found[asked[live_set(self._definition, self._life_us).ever_in(take_rows(rows, asked))]] = True
+        found[asked[self._live.ever_in(take_rows(rows, asked))]] = True
         return found[wanted]

@@ -9,18 +9,18 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
+from skypane.flow.joining import LOCAL_JOIN, Joining
 from skypane.flow.late.past import Past
 from skypane.flow.panes.lifting import combine_partials, in_some_window, lift_rows
 from skypane.flow.processing.base import Processing, WindowInputs
 from skypane.flow.reports import WindowReport
+from skypane.flow.shares import CutLimits
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import WindowWorker
 from skypane.lateness.progress import Progress
 from skypane.model.columns import PANE
 from skypane.model.errors import OptionError
 from skypane.model.panes import PaneRange, Span
-from skypane.scheduling.partitioning import Cutting, Partitioning
 
 
 class OutOfOrder(Processing):
@@ -28,6 +28,11 @@ class OutOfOrder(Processing):
 
     name = "out_of_order"
     divides_windows = True
+
+    def __init__(self, definition: Definition) -> None:
+        super().__init__(definition)
+        self._slide = slide_for(definition)
+        self._worker = WindowWorker(definition, self._slide)
 
     @property
     def hands_over(self) -> str:
@@ -40,11 +45,11 @@ class OutOfOrder(Processing):
 
     @classmethod
     def check(cls, definition: Definition) -> None:
-        """Windows cannot be told instant by instant."""
+        """Refuse emissions that need every instant."""
         if definition.emit.instants:
             raise OptionError(
-                f"emit={definition.emit.name!r} is about every instant, and windows are answered when they end. Use "
-                "emit='changes', or sp.stream(...).live('10 seconds') instead of .window(...)."
+                f".emit({definition.emit.name!r}) is about every instant, and windows are answered when they end. Use "
+                ".emit('changes'), or sp.stream(...).live('10 seconds') instead of .window(...)."
             )
 
     def lift(self, rows: pa.Table) -> pa.Table:
@@ -56,7 +61,7 @@ class OutOfOrder(Processing):
         return combine_partials(self._definition, parts)
 
     def run(
-        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = LOCAL_JOIN
     ) -> WindowReport[pa.Table, pa.Table]:
         """Merge the partials into the open panes, seal, slide, emit."""
         return self._advance(before, after_us, inputs, inputs.fresh, None, joining)
@@ -64,34 +69,34 @@ class OutOfOrder(Processing):
     @property
     def cuts_windows(self) -> bool:
         """If the slide can answer them apart."""
-        return slide_for(self._definition).answers_apart
+        return self._slide.answers_apart
 
     @property
-    def settles(self) -> bool:
+    def seals_rows(self) -> bool:
         """If the slide only reads them, and no record that comes late is put into them."""
-        return slide_for(self._definition).any_order and not self._definition.allowed_lateness_us
+        return self._slide.any_order and not self._definition.allowed_lateness_us
 
     @property
     def shares_joins(self) -> bool:
         """If the slide does little else."""
-        return slide_for(self._definition).joins_rows
+        return self._slide.joins_rows
 
-    def cutting(self, span: Span, filled: PaneRange, partitioning: Partitioning, *, late: bool) -> Cutting | None:
+    def cut_limits(self, span: Span, filled: PaneRange, *, late: bool) -> CutLimits | None:
         """As the slide allows it."""
-        slide, definition = slide_for(self._definition), self._definition
+        slide, definition = self._slide, self._definition
         if not slide.answers_apart:
             return None
-        cutting = Cutting(partitioning, definition.window, span, filled, definition.emit.looks_back)
-        visits = slide.visits(len(cutting.windows))
-        return replace(cutting, whole=slide.needs_all_panes, late=late, visits=visits)
+        limits = CutLimits(definition.window, span, filled, looks_back=definition.emit.looks_back)
+        visits = slide.visits(len(limits.windows))
+        return replace(limits, whole=slide.needs_all_panes, late=late, visits=visits)
 
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """Keys, window, then what the query answers with."""
-        return WindowWorker(self._definition).result_schema(records)
+        return self._worker.result_schema(records)
 
     def warm_up(self) -> None:
         """Compile what the slide uses."""
-        slide_for(self._definition).warm_up()
+        self._slide.warm_up()
 
     def _advance(
         self,
@@ -105,9 +110,18 @@ class OutOfOrder(Processing):
         """``waiting`` are records of open panes that are not among the partials, if there are any."""
         late = inputs.late if inputs.late is not None and inputs.late.num_rows else None
         waiting = waiting if late is not None and self._definition.query.selective else None
-        worker = WindowWorker(self._definition, joining)
-        past = self._past(before, fresh, late, inputs)
-        return worker.advance(inputs.panes, fresh, before, after_us, past, late, waiting, inputs.share, inputs.settled)
+        return self._worker.advance(
+            inputs.panes,
+            fresh,
+            before,
+            after_us,
+            past=self._past(before, fresh, late, inputs),
+            late=late,
+            waiting=waiting,
+            share=inputs.share,
+            sealed_rows=inputs.sealed_rows,
+            joining=joining,
+        )
 
     def _past(self, before: Progress, fresh: Sequence[pa.Table], late: pa.Table | None, inputs: WindowInputs) -> Past:
         """The sealed panes that share a window with a record of this step that came after its pane was sealed."""

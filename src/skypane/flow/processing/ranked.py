@@ -2,8 +2,8 @@
 
 The pane stage hands records over, without what the query does not read. The window stage buffers them until no older
 one can come, then gives each its rank (:mod:`skypane.flow.windows.counters`). A window that is complete is answered
-once. When the stream pauses, is over, or a key is forgotten, the windows that are open are told as they are, marked
-``partial``; what is told is computed aside, and changes nothing that is kept.
+once. When the stream pauses, is over, or a key is forgotten, open windows are emitted as they are, marked
+``partial``. Emitting a partial window does not close it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
+from skypane.flow.joining import LOCAL_JOIN, Joining
 from skypane.flow.late.judge import judged
 from skypane.flow.processing.base import Processing, WindowInputs
 from skypane.flow.processing.out_of_order import OutOfOrder
@@ -38,10 +38,11 @@ class Ranked(Processing):
         super().__init__(definition)
         assert definition.window.rows is not None
         self._window = definition.window.rows
+        self._worker = RowWorker(definition, self._window)
 
     @classmethod
     def check(cls, definition: Definition) -> None:
-        """A record that comes late would shift all that came after it; and windows are not told by the instant."""
+        """Refuse corrections, since a late record would shift all ranks after it, and emissions of every instant."""
         OutOfOrder.check(definition)
         if definition.allowed_lateness_us:
             raise OptionError(
@@ -64,39 +65,38 @@ class Ranked(Processing):
         return rows.select(list(dict.fromkeys(names)))
 
     def combine(self, parts: Sequence[pa.Table]) -> pa.Table:
-        """One after the other."""
+        """Concatenate the records."""
         return pa.concat_tables(parts)
 
     def run(
-        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = ALONE
+        self, before: Progress, after_us: int | None, inputs: WindowInputs, joining: Joining = LOCAL_JOIN
     ) -> WindowReport[pa.Table, pa.Table]:
-        """Count what is sealed by now, answer the windows that it completes, tell of open ones where they end."""
+        """Count sealed records, answer the windows that they complete, emit open windows that end early."""
         sealed, buffer = self._released(inputs, after_us)
         report: WindowReport[pa.Table, pa.Table] = WindowReport()
         if after_us is not None and sealed is not None:
             until_us = self._window.sealed_until_us(after_us)
             counted = count_records(self._definition, self._window, inputs.counters, sealed, until_us)
-            worker = RowWorker(self._definition, self._window, joining)
-            tells = self._window.tells_partial(inputs.ending)
-            report = worker.advance(inputs.panes, sealed, counted, tells=tells)
-        report = replace(report, kept=replace(report.kept, buffer=present([buffer])))
+            emits_partial = self._window.emits_partial(inputs.ending)
+            report = self._worker.advance(inputs.panes, sealed, counted, emits_partial=emits_partial, joining=joining)
+        report = replace(report, state=replace(report.state, buffer=present([buffer])))
         if inputs.late is None or not inputs.late.num_rows or before.punctuation_us is None:
             return report
-        told = judged(self._definition, inputs.late, None, before)
-        return replace(report, late=told.late, judged=told.judged, lessons=told.lessons)
+        judgement = judged(self._definition, inputs.late, None, before)
+        return replace(report, late=judgement.late, judged=judgement.judged, lessons=judgement.lessons)
 
     @property
     def shares_joins(self) -> bool:
         """If the slide does little else."""
-        return RowWorker(self._definition, self._window).joins_rows
+        return self._worker.joins_rows
 
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """Keys, window, then what the query answers with."""
-        return RowWorker(self._definition, self._window).result_schema(records)
+        return self._worker.result_schema(records)
 
     def warm_up(self) -> None:
         """Compile what the slide uses."""
-        RowWorker(self._definition, self._window).warm_up()
+        self._worker.warm_up()
 
     def _released(self, inputs: WindowInputs, after_us: int | None) -> tuple[pa.Table | None, pa.Table | None]:
         """The records that no older one can precede any more, perhaps none, and those that go on waiting."""

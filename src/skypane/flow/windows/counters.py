@@ -27,7 +27,7 @@ from skypane.tables.times import times_us
 COUNT = f"{PREFIX}count"
 LAST_US = f"{PREFIX}last_us"
 ENDED_US = f"{PREFIX}ended_us"
-TOLD = f"{PREFIX}told"
+EMITTED = f"{PREFIX}emitted"
 STARTS_US = f"{PREFIX}starts_us"
 _PER_GROUP = 1 << 44
 """Counters of one key group have names below the first of the next."""
@@ -59,8 +59,8 @@ class Counters:
     count: Int64Array
     """How many there are."""
     last_us: Int64Array
-    told: Int64Array
-    """How many there were when its open windows were last told."""
+    emitted: Int64Array
+    """How many there were when its open windows were last emitted."""
     starts: Runs
     """When windows began."""
     ends: Runs
@@ -93,10 +93,16 @@ class Counters:
         sizes = self.starts.groups.sizes[rows] - done
         values = self.starts.values[ranges(self.starts.groups.offsets[rows] + done, sizes)]
         starts = pa.ListArray.from_arrays(pa.array(Groups.from_sizes(sizes).offsets, pa.int32()), pa.array(values))
-        ended = (
-            self.ends.values[np.maximum(self.ends.groups.offsets[1:] - 1, 0)] if len(self.ends.values) else self.told
-        )
-        numbers = {COUNTER: self.names, COUNT: self.count, LAST_US: self.last_us, ENDED_US: ended, TOLD: self.told}
+        # Zero where no window is complete: what the counter before it has there would depend on who shares a task.
+        ended, complete = np.zeros_like(self.count), self.ends.groups.sizes > 0
+        ended[complete] = self.ends.values[self.ends.groups.offsets[1:][complete] - 1]
+        numbers = {
+            COUNTER: self.names,
+            COUNT: self.count,
+            LAST_US: self.last_us,
+            ENDED_US: ended,
+            EMITTED: self.emitted,
+        }
         table = take_rows(self.keys, rows)
         for name, column in numbers.items():
             table = table.append_column(name, pa.array(column[rows]))
@@ -163,13 +169,13 @@ def count_records(
         before=before,
         count=count,
         last_us=last_us,
-        told=_longer(_numbers(stored, TOLD), new),
+        emitted=_longer(_numbers(stored, EMITTED), new),
         starts=_joined(_started(stored), _run(old + new, counter, line.time, rank % ranks.slide_us == 0)),
         ends=_joined(_ended(ranks, stored), _run(old + new, counter, line.time, ends)),
         over=_over(line, lives, last_us, window.ttl_us, sealed_until_us),
         stored=old,
     )
-    return Counted(counters, line.rows, counter, rank)
+    return Counted(counters, rows=line.rows, counter=counter, rank=rank)
 
 
 def _in_order(definition: Definition, known: pa.Table, records: pa.Table) -> _InOrder:
@@ -180,7 +186,7 @@ def _in_order(definition: Definition, known: pa.Table, records: pa.Table) -> _In
     rows = by_time[sort_by(code[old:][by_time], np.zeros(len(time), dtype=np.int64)).rows]
     if ((np.diff(time[rows]) == 0) & (np.diff(code[old:][rows]) == 0)).any():
         rows = np.lexsort((records.column(ID).to_numpy(), time, code[old:]))
-    return _InOrder(rows, code[old:][rows], time[rows], code[:old])
+    return _InOrder(rows=rows, code=code[old:][rows], time=time[rows], code_of_old=code[:old])
 
 
 def _lives(line: _InOrder, last_us: Int64Array, ttl_us: int | None) -> _Lives:

@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.windows.slide.base import Fired, Slide
+from skypane.flow.shares import Run, WindowCut, WindowShare
+from skypane.flow.windows.lowering import Failed
+from skypane.flow.windows.slide.base import Answers, Firing, Slide
 from skypane.model.columns import PANE
 from skypane.model.groups import BoolArray, Groups
-from skypane.model.panes import Span
 from skypane.queries.base import Grouped
-from skypane.scheduling.partitioning import Run, WindowCut, WindowShare
 
 
-class Shot(NamedTuple):
-    """What was fired, and the rows that later windows need (``None`` for none)."""
-
-    fired: list[Fired]
-    kept: pa.Table | None
-
-
-def fire(definition: Definition, slide: Slide, panes: Grouped, span: Span, share: WindowShare) -> Shot:
+def fire(definition: Definition, slide: Slide, firing: Firing, share: WindowShare) -> Answers:
     """Answer the task's windows of the span."""
+    answers = _fire(definition, slide, firing, share)
+    if answers.failed is None:
+        return answers
+    # Emissions that look back answer windows before the span, only to compare with them.
+    windows, span = answers.failed.window_ids, firing.span
+    own = (windows >= span.first) & (windows < span.end) & share.answers(windows)
+    return answers._replace(failed=answers.failed.where(own))
+
+
+def _fire(definition: Definition, slide: Slide, firing: Firing, share: WindowShare) -> Answers:
     if share.cut is None:
-        fired, kept = definition.emit.fire(definition, slide, panes, span)
-        return Shot(list(fired), kept)
-    shots = [
-        _fire_run(definition, slide, _of_run(panes, share.cut, run), span, run)
-        for run in share.cut.runs_of(share.task, panes.table.column(PANE).to_numpy())
-    ]
+        return definition.emit.fire(definition, slide, firing)
+    runs = share.cut.runs_of(share.task, firing.panes.table.column(PANE).to_numpy())
+    parts = [_fire_run(definition, slide, firing, share.cut, run) for run in runs]
     # Only the run with the newest window knows what is needed after the step; its task owns all of that.
-    last = next((shot.kept for shot, end in shots if end == span.end), None)
-    kept = None if last is None else share.owned(last)
-    return Shot([one for shot, _ in shots for one in shot.fired], kept if kept is not None and kept.num_rows else None)
+    last = next((part.state for part, run in zip(parts, runs, strict=True) if run.end == firing.span.end), None)
+    state = None if last is None else share.owned(last)
+    return Answers(
+        fired=[one for part in parts for one in part.fired],
+        state=state if state is not None and state.num_rows else None,
+        failed=Failed.together([part.failed for part in parts if part.failed is not None]),
+    )
 
 
-def _fire_run(definition: Definition, slide: Slide, panes: Grouped, span: Span, run: Run) -> tuple[Shot, int]:
+def _fire_run(definition: Definition, slide: Slide, firing: Firing, cut: WindowCut, run: Run) -> Answers:
+    panes = _of_run(firing.panes, cut, run)
     if not panes.table.num_rows:
-        return Shot([], None), run.end
-    fired, kept = definition.emit.fire(definition, slide, panes, span._replace(first=run.first, end=run.end))
-    return Shot(list(fired), kept), run.end
+        return Answers([], None)
+    span = firing.span._replace(first=run.first, end=run.end)
+    return definition.emit.fire(definition, slide, replace(firing, panes=panes, span=span))
 
 
 def _of_run(panes: Grouped, cut: WindowCut, run: Run) -> Grouped:

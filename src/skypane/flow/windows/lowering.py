@@ -26,18 +26,18 @@ class Failed(NamedTuple):
     """Their numbers among the groups that were asked for."""
     window_ids: Int64Array
     rows: pa.Table
-    """Keys, then what is to be said."""
+    """Columns: the keys, then function and error."""
 
     @classmethod
     def together(cls, parts: Sequence[Failed]) -> Failed | None:
-        """All of them."""
+        """Merge failed windows of several parts."""
         if not parts:
             return None
         groups, window_ids, rows = zip(*parts, strict=True)
         return cls(np.concatenate(groups), np.concatenate(window_ids), pa.concat_tables(rows))
 
     def where(self, mask: BoolArray) -> Failed:
-        """Some of them."""
+        """The failed windows in ``mask``."""
         return Failed(self.groups[mask], self.window_ids[mask], self.rows.filter(pa.array(mask)))
 
 
@@ -45,7 +45,7 @@ Naming: TypeAlias = Callable[[Frames, Int64Array], Frames]
 """Keys and windows as the query is to learn them, of frames with the keys that rows have and the numbers of windows."""
 
 
-class Lowered(NamedTuple):
+class AnswerRows(NamedTuple):
     """The answer of each group, with its key; some may have failed."""
 
     answer: Grouped
@@ -59,21 +59,21 @@ def lowered(
     rows: Int64Array,
     window_ids: Int64Array,
     naming: Naming | None = None,
-) -> Lowered:
+) -> AnswerRows:
     """Ask the query; row ``rows[i]`` of ``source`` has the key of group ``i``, a window of number ``window_ids[i]``."""
     frames = Frames(
         lambda: take_rows(source.select(list(definition.keys)), rows),
         lambda: windows_of(definition.window, window_ids, definition.time_zone),
     )
-    told = frames if naming is None else naming(frames, window_ids)
-    answer, failures = definition.query.answer(whole.table, whole.groups, told)
+    named = frames if naming is None else naming(frames, window_ids)
+    answer, failures = definition.query.answer(whole.table, whole.groups, named)
     failed = _failed(failures, frames, window_ids) if failures else None
-    return Lowered(answer if definition.query.selective else with_frame(answer, frames.keys), failed)
+    return AnswerRows(answer if definition.query.selective else with_frame(answer, frames.keys), failed)
 
 
 def _failed(failures: Sequence[Failure], frames: Frames, window_ids: Int64Array) -> Failed:
     groups = np.array([failure.group for failure in failures], dtype=np.int64)
     keys = take_rows(frames.keys, groups)
-    said = pa.Table.from_pylist([failure._asdict() for failure in failures], FAILED)
-    rows = pa.table([*keys.columns, *said.columns], names=[*keys.column_names, *said.column_names])
+    described = pa.Table.from_pylist([failure._asdict() for failure in failures], FAILED)
+    rows = pa.table([*keys.columns, *described.columns], names=[*keys.column_names, *described.column_names])
     return Failed(groups, window_ids[groups], rows)

@@ -34,12 +34,12 @@ def merge_panes(definition: Definition, parts: Sequence[pa.Table]) -> Grouped:
     return _interleave(table, order.rows[~row_mixed], fresh, np.where(mixed, -1, sizes))
 
 
-def beside(settled: Sequence[pa.Table], merged: Grouped | None) -> Grouped:
+def beside(sealed_rows: Sequence[pa.Table], merged: Grouped | None) -> Grouped:
     """Rows that were merged by earlier steps, and behind them those of this one, as far as there are any.
 
     Where one pane ends and the next begins in the old ones is not looked up: each is a group of its own.
     """
-    old = together(settled)
+    old = together(sealed_rows)
     if old is None:
         assert merged is not None
         return merged

@@ -7,19 +7,20 @@ names of keys come back with the answers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
-from skypane.flow.reports import LAST_WINDOWS, Kept, WindowReport
+from skypane.flow.joining import LOCAL_JOIN, Joining
+from skypane.flow.reports import LAST_WINDOWS, StateRows, WindowReport
 from skypane.flow.windows.counters import Counted, Counters
 from skypane.flow.windows.lowering import Failed
 from skypane.flow.windows.merge import merge_panes
-from skypane.flow.windows.slide.base import Fired, span_at
+from skypane.flow.windows.slide.base import Answers, Fired, Firing, span_at
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import answer_table, no_answers
 from skypane.model.columns import COUNTER, ID, PANE, WINDOW
@@ -35,14 +36,6 @@ from skypane.tables.rows import conform, keep_rows, present, sorted_by_group, to
 from skypane.tables.take import take_rows
 
 
-@dataclass(frozen=True)
-class _Answers:
-    """Answers of windows, and the windows on which a function of the user's failed."""
-
-    fired: list[Fired]
-    failed: Failed | None
-
-
 class _Spans(NamedTuple):
     """What results say of windows."""
 
@@ -56,13 +49,12 @@ class _Spans(NamedTuple):
 class RowWorker:
     """The window stage for some range of key groups."""
 
-    def __init__(self, definition: Definition, window: RowWindows, joining: Joining = ALONE) -> None:
+    def __init__(self, definition: Definition, window: RowWindows) -> None:
         self._definition = definition
         self._ranks = window.ranks
-        self._inner = replace(definition, window=window.ranks, keys=(COUNTER,))
-        """The query as the slide sees it; it is told of its own keys and windows, see :meth:`_named`."""
-        object.__setattr__(self._inner, "query", definition.query)
-        self._slide = slide_for(self._inner, joining)
+        self._inner = replace(definition, window=window.ranks, keys=(COUNTER,), runs_in=definition.placement)
+        """The windows and keys that the slide sees; the query gets its own ones, see :meth:`_named`."""
+        self._slide = slide_for(self._inner)
         self._time_type = pa.timestamp("us", definition.time_zone)
 
     @property
@@ -71,28 +63,34 @@ class RowWorker:
         return self._slide.joins_rows
 
     def advance(
-        self, state: pa.Table | None, records: pa.Table, counted: Counted, *, tells: bool
+        self,
+        state: pa.Table | None,
+        records: pa.Table,
+        counted: Counted,
+        *,
+        emits_partial: bool,
+        joining: Joining = LOCAL_JOIN,
     ) -> WindowReport[pa.Table, pa.Table]:
-        """Answer the windows that counted records complete; ``tells``: tell of those that stay open, too."""
+        """Answer the windows that counted records complete; ``emits_partial``: send open windows, too, as they are."""
         counters = counted.counters
         panes = self._panes(state, self._lifted(records, counted), counters)
         if panes is None:
             return self._report(counters, [], None)
-        fired, kept = self._fired(counters, panes, self._span(counters))
-        answers = [fired]
+        complete = self._fired(counters, panes, self._span(counters), joining)
+        answers, state = [complete], complete.state
         open_windows = self._ranks.started(counters.count) > self._ranks.complete(counters.count)
-        told = (counters.over | tells) & (counters.count > counters.told) & open_windows
-        if kept is not None and told.any():
-            answers.append(self._partial(counters, kept, told))
-        counters = replace(counters, told=np.where(told, counters.count, counters.told))
-        return self._report(counters, answers, kept)
+        emitted = (counters.over | emits_partial) & (counters.count > counters.emitted) & open_windows
+        if state is not None and emitted.any():
+            answers.append(self._partial(counters, state, emitted, joining))
+        counters = replace(counters, emitted=np.where(emitted, counters.count, counters.emitted))
+        return self._report(counters, answers, state)
 
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """Keys, window, then what the query answers with."""
         nothing = no_answers(self._inner, self._slide, records)
         none = np.zeros(0, dtype=np.int64)
         keys = records.empty_table().select(list(self._definition.keys))
-        window = self._window_column(_Spans(none, none, none, none, none > 0))
+        window = self._window_column(_Spans(first=none, last=none, start=none, end=none, partial=none > 0))
         return self._table(keys, window, nothing).schema
 
     def warm_up(self) -> None:
@@ -116,7 +114,7 @@ class RowWorker:
         return lift(self._definition.query, table, Order(rows, groups), self._inner.frame).table
 
     def _unread(self, table: pa.Table) -> list[str]:
-        """The record id, once it has said who comes first, unless the query needs it."""
+        """Columns to drop once records have ranks: the record id, unless the query needs it."""
         return [] if self._definition.query.needs_record_id() or ID not in table.column_names else [ID]
 
     def _panes(self, state: pa.Table | None, lifted: pa.Table | None, counters: Counters) -> Grouped | None:
@@ -132,19 +130,17 @@ class RowWorker:
         """The windows that are complete now and were not before."""
         ranks, before, count = self._ranks, counters.before, counters.count
         sealed, joined = count // ranks.pane_us, before // ranks.pane_us
-        return Span(ranks.complete(before), ranks.complete(count), sealed, joined)
+        return Span(first=ranks.complete(before), end=ranks.complete(count), sealed_before=sealed, joined_before=joined)
 
-    def _fired(self, counters: Counters, panes: Grouped, span: Span) -> tuple[_Answers, pa.Table | None]:
-        """The answers of the span, and the rows that later windows need."""
-        self._slide.failed.clear()
-        self._slide.naming = lambda frames, windows: self._named(counters, frames, windows)
-        fired, kept = self._definition.emit.fire(self._inner, self._slide, panes, span)
-        answers = list(fired)
-        failed = Failed.together(self._slide.failed)
-        if failed is not None:
-            own = span_at(span, failed.rows)
-            failed = failed.where((failed.window_ids >= own.first) & (failed.window_ids < own.end))
-        return _Answers(answers, failed), kept
+    def _fired(self, counters: Counters, panes: Grouped, span: Span, joining: Joining) -> Answers:
+        """The answers of the span."""
+        firing = Firing(panes=panes, span=span, naming=partial(self._named, counters), joining=joining)
+        answers = self._definition.emit.fire(self._inner, self._slide, firing)
+        failed = answers.failed
+        if failed is None:
+            return answers
+        own = span_at(span, failed.rows)
+        return answers._replace(failed=failed.where((failed.window_ids >= own.first) & (failed.window_ids < own.end)))
 
     def _named(self, counters: Counters, frames: Frames, windows: Int64Array) -> Frames:
         """Keys by their names, windows with ranks and times."""
@@ -154,7 +150,10 @@ class RowWorker:
             spans = self._spans(counters, counter, windows)
             named = zip(*(each.tolist() for each in spans), strict=True)
             zone = self._definition.time_zone
-            return [Window(start, end, zone, (first, last), partial) for first, last, start, end, partial in named]
+            return [
+                Window(start, end, zone, ranks=(first, last), partial=partial)
+                for first, last, start, end, partial in named
+            ]
 
         return Frames(lambda: take_rows(counters.keys.select(list(self._definition.keys)), counter), windows_of)
 
@@ -163,30 +162,36 @@ class RowWorker:
         ranks = self._ranks
         first, count = ranks.first_rank(window), counters.count[counter]
         start, end = counters.times_us(ranks, counter, window)
-        return _Spans(first, np.minimum(first + ranks.size_us, count) - 1, start, end, first + ranks.size_us > count)
+        last, is_partial = np.minimum(first + ranks.size_us, count) - 1, first + ranks.size_us > count
+        return _Spans(first=first, last=last, start=start, end=end, partial=is_partial)
 
-    def _partial(self, counters: Counters, kept: pa.Table, told: BoolArray) -> _Answers:
+    def _partial(self, counters: Counters, state: pa.Table, emitted: BoolArray, joining: Joining) -> Answers:
         """The windows of some counters that are open, from the panes as they are."""
-        rows = keep_rows(kept, told[kept.column(COUNTER).to_numpy()])
+        rows = keep_rows(state, emitted[state.column(COUNTER).to_numpy()])
         ranks, count = self._ranks, counters.count
         started, complete = ranks.started(count), ranks.complete(count)
-        span = Span(complete, started, (count - 1) // ranks.pane_us + 1, count // ranks.pane_us)
-        return self._fired(counters, merge_panes(self._inner, [rows]), span)[0]
+        span = Span(
+            first=complete,
+            end=started,
+            sealed_before=(count - 1) // ranks.pane_us + 1,
+            joined_before=count // ranks.pane_us,
+        )
+        return self._fired(counters, merge_panes(self._inner, [rows]), span, joining)
 
     def _report(
-        self, counters: Counters, answers: list[_Answers], kept: pa.Table | None
+        self, counters: Counters, answers: list[Answers], state: pa.Table | None
     ) -> WindowReport[pa.Table, pa.Table]:
         tables = self._results(counters, [one for answer in answers for one in answer.fired])
         failed = [self._failed(counters, answer.failed) for answer in answers if answer.failed is not None]
         panes, count = None, 0
-        if kept is not None:
-            counter = kept.column(COUNTER).to_numpy()
-            kept, counter = keep_rows(kept, ~counters.over[counter]), counter[~counters.over[counter]]
-            panes = sorted_by_group(_with_counters(kept, counters.names[counter])) if len(counter) else None
-            count = len(sort_by(counter, kept.column(PANE).to_numpy()).groups)
+        if state is not None:
+            counter = state.column(COUNTER).to_numpy()
+            state, counter = keep_rows(state, ~counters.over[counter]), counter[~counters.over[counter]]
+            panes = sorted_by_group(_with_counters(state, counters.names[counter])) if len(counter) else None
+            count = len(sort_by(counter, state.column(PANE).to_numpy()).groups)
         groups = [one.answer.groups for answer in answers for one in answer.fired]
         return WindowReport(
-            kept=Kept(panes=present([panes]), counters=present([counters.table(self._ranks)])),
+            state=StateRows(panes=present([panes]), counters=present([counters.table(self._ranks)])),
             answers=tuple(tables),
             windows=sum(int((own.sizes > 0).sum()) for own in groups),
             open_panes=count,
@@ -211,12 +216,12 @@ class RowWorker:
         return self._table(keys, self._window_column(spans), fired)
 
     def _failed(self, counters: Counters, failed: Failed) -> pa.Table:
-        """Keys, window, and what is to be said of windows that failed."""
+        """The rows of the failed sink: keys, window, function and error."""
         counter = failed.rows.column(COUNTER).to_numpy()
         keys = take_rows(counters.keys.select(list(self._definition.keys)), counter)
-        said, window = failed.rows.drop_columns([COUNTER]), self._spans(counters, counter, failed.window_ids)
-        columns = [*keys.columns, self._window_column(window), *said.columns]
-        return pa.table(columns, names=[*keys.column_names, WINDOW, *said.column_names])
+        described, window = failed.rows.drop_columns([COUNTER]), self._spans(counters, counter, failed.window_ids)
+        columns = [*keys.columns, self._window_column(window), *described.columns]
+        return pa.table(columns, names=[*keys.column_names, WINDOW, *described.column_names])
 
     def _table(self, keys: pa.Table, window: pa.Array, fired: Fired) -> pa.Table:
         lead = {key: keys.column(key) for key in self._definition.keys} | {WINDOW: window}

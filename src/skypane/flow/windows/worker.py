@@ -1,7 +1,7 @@
 """WindowWorker: one task of the window stage - merge partials into open panes, seal, fire windows, keep the rest.
 
 ``advance(state, partials, before, after)`` is a pure function. Its state is a table of partial rows by key and pane,
-sorted by key group. A window fires when the punctuation passes its end; a row is forgotten when no window to come can
+sorted by key group. A window fires when the watermark passes its end; a row is forgotten when no window to come can
 answer with it.
 """
 
@@ -16,22 +16,21 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
+from skypane.flow.joining import LOCAL_JOIN, Joining
 from skypane.flow.late.judge import judged
 from skypane.flow.late.past import Past
 from skypane.flow.late.revisions import revise
 from skypane.flow.reports import LAST_WINDOWS, WindowReport
+from skypane.flow.shares import EVERYTHING, WindowShare
 from skypane.flow.windows.firing import fire
 from skypane.flow.windows.lowering import Failed, lowered
 from skypane.flow.windows.merge import beside, merge_panes
-from skypane.flow.windows.slide.base import Fired, Slide
-from skypane.flow.windows.slide.choice import slide_for
+from skypane.flow.windows.slide.base import Fired, Firing, Slide
 from skypane.lateness.progress import Progress
 from skypane.model.columns import COUNTER, GROUP, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Span
 from skypane.queries.reduce import lift
-from skypane.scheduling.partitioning import EVERYTHING, WindowShare
 from skypane.tables.grouping import Order, count_runs
 from skypane.tables.rows import present, sorted_by_group, together
 
@@ -41,9 +40,9 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 class WindowWorker:
     """The window stage for some range of key groups."""
 
-    def __init__(self, definition: Definition, joining: Joining = ALONE) -> None:
+    def __init__(self, definition: Definition, slide: Slide) -> None:
         self._definition = definition
-        self._slide = slide_for(definition, joining)
+        self._slide = slide
         self._time_type = pa.timestamp("us", definition.time_zone)
 
     def advance(
@@ -52,38 +51,39 @@ class WindowWorker:
         partials: Sequence[pa.Table],
         before: Progress,
         after_us: int | None,
+        *,
         past: Past | None = None,
         late: pa.Table | None = None,
         waiting: pa.Table | None = None,
         share: WindowShare = EVERYTHING,
-        settled: Sequence[pa.Table] = (),
+        sealed_rows: Sequence[pa.Table] = (),
+        joining: Joining = LOCAL_JOIN,
     ) -> WindowReport[pa.Table, pa.Table]:
-        """Take in the step's partials, move the punctuation on from that of ``before``, judge late records.
+        """Ingest the step's partials, move the watermark on from that of ``before``, judge late records.
 
         ``waiting`` are records of open panes that are not among the partials, because they are processed in order.
-        ``share`` says which of the windows this task answers, where it is not alone. ``settled`` are rows of panes that
-        earlier steps have sealed, oldest first: windows are answered from them, too, and they are not kept again.
+        ``share`` says which windows this task answers, if not all. ``sealed_rows`` are rows of panes that
+        earlier steps have sealed, oldest first: the worker reads them to answer windows, and does not return them.
         """
         past = past or Past()
-        self._slide.failed.clear()
         parts = [self._slide.enrich(part) for part in (state, *partials) if part is not None and part.num_rows]
         merged = merge_panes(self._definition, parts) if parts else None
         changed = None if merged is None else merged.table
         report = self._judged(late, past, together([changed, waiting]), before)
-        settled = [table for table in settled if table.num_rows]
-        if changed is None and not settled:
+        sealed_rows = [table for table in sealed_rows if table.num_rows]
+        if changed is None and not sealed_rows:
             return report
         if after_us is None:
             return self._with_state(report, changed)
         span = self._definition.window.span(before.punctuation_us, after_us)
-        panes = beside(settled, merged)
-        self._slide.settled_rows = sum(table.num_rows for table in settled)
-        fired, kept = fire(self._definition, self._slide, panes, span, share)
-        report = self._with_state(self._answered(report, fired), kept)
-        report = self._with_failed(report, self._failed_of(share, span))
+        num_sealed = sum(table.num_rows for table in sealed_rows)
+        firing = Firing(panes=beside(sealed_rows, merged), span=span, num_sealed=num_sealed, joining=joining)
+        answers = fire(self._definition, self._slide, firing, share)
+        report = self._with_state(self._answered(report, answers.fired), answers.state)
+        report = self._with_failed(report, answers.failed)
         amended = self._amended(partials, span) if share.first_of_groups else None
         sealed = None if changed is None else self._newly_sealed(share.owned(changed), amended, span)
-        report = replace(report, kept=replace(report.kept, sealed=present([sealed])))
+        report = replace(report, state=replace(report.state, sealed=present([sealed])))
         return report if amended is None else self._revised(report, amended, past, span)
 
     def _judged(
@@ -116,8 +116,8 @@ class WindowWorker:
     ) -> WindowReport[pa.Table, pa.Table]:
         if state is None:
             return report
-        kept = replace(report.kept, panes=(sorted_by_group(state),))
-        return replace(report, kept=kept, open_panes=self._count_panes(state))
+        kept = replace(report.state, panes=(sorted_by_group(state),))
+        return replace(report, state=kept, open_panes=self._count_panes(state))
 
     def _revised(
         self, report: WindowReport[pa.Table, pa.Table], amended: pa.Table, past: Past, span: Span
@@ -133,21 +133,13 @@ class WindowWorker:
             report,
             answers=(*report.answers, self._result(revised.answers, revised.numbers)),
             revised=len(revised.numbers),
-            kept=replace(report.kept, revisions=(sorted_by_group(revised.log),)),
+            state=replace(report.state, revisions=(sorted_by_group(revised.log),)),
         )
-
-    def _failed_of(self, share: WindowShare, span: Span) -> Failed | None:
-        """The task's own windows that failed: others were asked for only to be compared with."""
-        failed = Failed.together(self._slide.failed)
-        if failed is None:
-            return None
-        inside = (failed.window_ids >= span.first) & (failed.window_ids < span.end)
-        return failed.where(inside & share.answers(failed.window_ids))
 
     def _with_failed(
         self, report: WindowReport[pa.Table, pa.Table], failed: Failed | None
     ) -> WindowReport[pa.Table, pa.Table]:
-        """Note failed windows."""
+        """Add failed windows to the report."""
         if failed is None or not len(failed.groups):
             return report
         keys = len(self._definition.keys)

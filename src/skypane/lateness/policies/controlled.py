@@ -25,9 +25,9 @@ _MEMORY_LOSSES = 200
 """Remember as many records as have this many losses at the target: enough to tell the share to about 7 %."""
 _LEAST_FADING = 0.95
 """However many records a step has, forget at most a twentieth: delays against pane borders vary from step to step."""
-_MOST_FEEDBACK = 4.0
+_MAX_FEEDBACK = 4.0
 """The feedback moves the aimed-at share by at most e^4 = 55 times either way."""
-_MOST_CREDIT, _MOST_DEBT = 4.0, 50.0
+_MAX_CREDIT, _MAX_DEBT = 4.0, 50.0
 """In budgets (the losses that are fine while the memory lasts). Little credit, lest a calm hour pays for a disaster;
 much debt, because rare bursts lose a lot at once; but not so much that one disaster makes the slack long for ever."""
 
@@ -41,7 +41,7 @@ class ControlledSlack(Lateness):
     """By default ten windows, at least a minute; ``None`` for no bound."""
     initial_slack: Duration = "0 seconds"
 
-    most_late: ClassVar[float] = 1.0
+    max_late: ClassVar[float] = 1.0
     """The largest share of records to give up, whatever the feedback says."""
 
     def __post_init__(self) -> None:
@@ -56,13 +56,13 @@ class ControlledSlack(Lateness):
         return SlackBounds.parse(type(self).__name__, self.initial_slack, self.max_slack)
 
     def for_window(self, panes: Panes) -> ControlledSlack:
-        """With a bound."""
-        most_us = self.most_slack_us(panes)
-        return self if most_us is None else replace(self, max_slack=timedelta(microseconds=most_us))
+        """Set the bound of the slack that suits the windows."""
+        max_us = self.max_slack_us(panes)
+        return self if max_us is None else replace(self, max_slack=timedelta(microseconds=max_us))
 
-    def most_slack_us(self, panes: Panes) -> int | None:
+    def max_slack_us(self, panes: Panes) -> int | None:
         """The bound of the slack."""
-        return self._bounds.most_slack_us(panes)
+        return self._bounds.max_slack_us(panes)
 
     @abstractmethod
     def losses(self, seen: Observation) -> float:
@@ -75,7 +75,7 @@ class ControlledSlack(Lateness):
 
     @property
     def title(self) -> str:
-        """With the target."""
+        """The name with the target."""
         return f"{self.name} {100 * self.target:g} %"
 
     def describe(self) -> Mapping[str, object]:
@@ -83,7 +83,7 @@ class ControlledSlack(Lateness):
         return {"target": f"{100 * self.target:g} %", **self._bounds.describe()}
 
     def initial(self) -> PolicyState:
-        """Nothing seen."""
+        """The state before the first record."""
         return {
             "overdue": DelayHistogram().to_json(),
             "step_records": 0.0,
@@ -108,8 +108,8 @@ class ControlledSlack(Lateness):
             "overdue": DelayHistogram.merge([overdue, seen.overdue]).to_json(),
             "step_records": step_records,
             "settled": settled,
-            "debt": min(max(debt, -_MOST_CREDIT * budget), _MOST_DEBT * budget),
-            "feedback": min(max(-debt / budget, -_MOST_FEEDBACK), _MOST_FEEDBACK),
+            "debt": min(max(debt, -_MAX_CREDIT * budget), _MAX_DEBT * budget),
+            "feedback": min(max(-debt / budget, -_MAX_FEEDBACK), _MAX_FEEDBACK),
         }
 
     def slack_us(self, state: PolicyState) -> int:
@@ -119,7 +119,7 @@ class ControlledSlack(Lateness):
         if not overdue.records:
             return initial
         share = self.target * math.exp(state["feedback"]) / self.loss_per_late(state)
-        slack = overdue.slack_us(min(share, self.most_late))
+        slack = overdue.slack_us(min(share, self.max_late))
         if not state["settled"]:
             slack = max(slack, initial)
         return self._bounds.clip_us(slack)

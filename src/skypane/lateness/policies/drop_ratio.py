@@ -15,5 +15,5 @@ class DropRatio(ControlledSlack):
     name = "drop ratio"
 
     def losses(self, seen: Observation) -> float:
-        """Every late record."""
+        """Count every late record as a loss."""
         return seen.late

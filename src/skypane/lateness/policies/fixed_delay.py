@@ -25,7 +25,7 @@ class FixedDelay(Lateness):
 
     @property
     def title(self) -> str:
-        """With the delay."""
+        """The name with the delay."""
         return f"{self.name} {format_duration_us(self.slack_us({}))}"
 
     def describe(self) -> Mapping[str, object]:
@@ -33,11 +33,11 @@ class FixedDelay(Lateness):
         return {"delay": format_duration_us(self.slack_us({}))}
 
     def initial(self) -> PolicyState:
-        """Nothing to remember."""
+        """An empty state: the delay is fixed."""
         return {}
 
     def observe(self, state: PolicyState, seen: Observation) -> PolicyState:
-        """Nothing to learn."""
+        """Return the state unchanged."""
         del seen
         return state
 
@@ -46,6 +46,6 @@ class FixedDelay(Lateness):
         del state
         return parse_duration_us(self.delay, "FixedDelay(delay)", zero_ok=True)
 
-    def most_slack_us(self, panes: Panes) -> int | None:
+    def max_slack_us(self, panes: Panes) -> int | None:
         """Long enough for any stream that the delay was chosen for."""
         return max(self.slack_us({}), auto_slack_us(panes))

@@ -24,7 +24,7 @@ class Harm(ControlledSlack):
 
     name = "harm"
     needs_harm = True
-    most_late: ClassVar[float] = 0.5
+    max_late: ClassVar[float] = 0.5
 
     def losses(self, seen: Observation) -> float:
         """Late records of the step before that would have changed an answer: this step's are not judged yet."""

@@ -48,13 +48,13 @@ class KSlack(Lateness):
         }
 
     def for_window(self, panes: Panes) -> KSlack:
-        """With a bound."""
-        most_us = self.most_slack_us(panes)
-        return self if most_us is None else replace(self, max_slack=timedelta(microseconds=most_us))
+        """Set the bound of the slack that suits the windows."""
+        max_us = self.max_slack_us(panes)
+        return self if max_us is None else replace(self, max_slack=timedelta(microseconds=max_us))
 
-    def most_slack_us(self, panes: Panes) -> int | None:
+    def max_slack_us(self, panes: Panes) -> int | None:
         """The bound of the slack."""
-        return self._bounds.most_slack_us(panes)
+        return self._bounds.max_slack_us(panes)
 
     def initial(self) -> PolicyState:
         """The initial slack."""

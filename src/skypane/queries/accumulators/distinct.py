@@ -18,7 +18,7 @@ from skypane.queries.accumulators.lists import runs_of_equals
 from skypane.tables.grouping import one_zero
 from skypane.tables.row_hashes import row_hashes
 
-LEAST_LG_K, MOST_LG_K = 4, 21
+MIN_LG_K, MAX_LG_K = 4, 21
 """What the sketches can have: logarithms of how many counters."""
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from skypane.model.errors import OptionError
-from skypane.model.meant import did_you_mean
+from skypane.model.suggestions import did_you_mean
 from skypane.queries.accumulators.base import Accumulator
 from skypane.queries.accumulators.chosen import Chosen
 from skypane.queries.accumulators.collected import Collected, CollectedSet
 from skypane.queries.accumulators.counts import Count
-from skypane.queries.accumulators.distinct import LEAST_LG_K, MOST_LG_K, ApproxDistinct
+from skypane.queries.accumulators.distinct import MAX_LG_K, MIN_LG_K, ApproxDistinct
 from skypane.queries.accumulators.extremes import Extreme
 from skypane.queries.accumulators.moments import Variance
 from skypane.queries.accumulators.percentiles import Percentiles
@@ -21,7 +21,7 @@ from skypane.queries.accumulators.sums import Mean, Sum
 
 RELATIVE_ERROR = 0.05
 SAMPLE_SIZE = 10_000
-"""What Spark's own functions take where nothing is said."""
+"""Spark's own default."""
 
 _ARRAY = re.compile(r"array\s*\((.*)\)", re.IGNORECASE | re.DOTALL)
 
@@ -48,15 +48,15 @@ def call(function: str, argument: str, asked: str) -> Call:
     """From the text between the parentheses; ``asked`` is the whole, for error messages."""
     known = FUNCTIONS[function]
     if not argument:
-        raise OptionError(f"{asked} does not say of what: write {known.usage}.")
+        raise OptionError(f"{asked} has no argument: write {known.usage}.")
     if argument.lower().startswith("distinct "):
-        raise OptionError(f"{asked}: of different values there are approx_count_distinct(x) and collect_set(x, limit).")
+        raise OptionError(f"{asked}: DISTINCT is not supported. Use approx_count_distinct(x) or collect_set(x, limit).")
     if known.expressions == 1 and known.constants == (0, 0):
         return Call((argument,), known.make(function, ()))
     arguments = split_arguments(argument)
     constants = arguments[known.expressions :]
-    fewest, most = known.constants
-    if len(arguments) < known.expressions or not fewest <= len(constants) <= most or not all(arguments):
+    min_arguments, max_arguments = known.constants
+    if len(arguments) < known.expressions or not min_arguments <= len(constants) <= max_arguments or not all(arguments):
         raise OptionError(f"{asked} has {len(arguments)} arguments: write {known.usage}.")
     try:
         return Call(tuple(arguments[: known.expressions]), known.make(function, constants))
@@ -105,7 +105,7 @@ def _by_time(function: str, constants: Sequence[str]) -> Accumulator:
 
 def _distinct(function: str, constants: Sequence[str]) -> Accumulator:
     error = _number(constants[0], "the relative error") if constants else RELATIVE_ERROR
-    if not 0 < error < 1 or not LEAST_LG_K <= ApproxDistinct.lg_k_for(error) <= MOST_LG_K:
+    if not 0 < error < 1 or not MIN_LG_K <= ApproxDistinct.lg_k_for(error) <= MAX_LG_K:
         raise OptionError(f"the relative error must be between 0.001 and 0.39, not {error}")
     return ApproxDistinct(function, ApproxDistinct.lg_k_for(error))
 
@@ -187,7 +187,7 @@ _INSTEAD: dict[str, str] = {
 
 
 def instead(function: str) -> str:
-    """What somebody who asks for an unknown function may have meant, with a space before it; or nothing."""
+    """A suggestion for an unknown function, with a space before it; or nothing."""
     if function in FUNCTIONS:
         return ""
     if function in _INSTEAD:

@@ -22,10 +22,10 @@ class Picked(NamedTuple):
     rows: Int64Array
     groups: Groups
 
-    def up_to(self, most: int) -> Picked:
+    def up_to(self, limit: int) -> Picked:
         """The first so many of each group."""
         rank = np.arange(len(self.rows)) - np.repeat(self.groups.offsets[:-1], self.groups.sizes)
-        return Picked(self.rows[rank < most], Groups.from_sizes(np.minimum(self.groups.sizes, most)))
+        return Picked(self.rows[rank < limit], Groups.from_sizes(np.minimum(self.groups.sizes, limit)))
 
 
 class Runs(NamedTuple):

@@ -1,1 +1,1 @@
-"""Functions of the user's: how they are called, what they return, how they are told from changed ones."""
+"""Users' functions: how they are called, what they return, how changed code is noticed."""

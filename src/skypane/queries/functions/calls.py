@@ -1,4 +1,4 @@
-"""Calls: a function of the user's - its name, what it wants to be told, and its records as it wants them.
+"""Calls: a user's function - its name, its parameters, and the form in which it gets records.
 
 One rule, that of Spark's ``applyInPandas``: how many positional parameters without a default it has. With one it gets
 the records; with two, key and records; with three, key, window and records. How the records come, the annotation of
@@ -52,7 +52,7 @@ _BY_NAME: Final = {
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A function with up to three parameters: key and window if it wants them, then its subject."""
+    """A function with up to three parameters: optionally key and window, then its subject."""
 
     function: Callable[..., Any]
     parameters: int
@@ -60,15 +60,16 @@ class Call:
     """How it gets records, in words: one of :data:`FORMS`."""
 
     @classmethod
-    def of(cls, function: object, what: str, *, fewest: int = 1, most: int = 3, takes_records: bool = True) -> Call:
+    def of(
+        cls, function: object, what: str, *, min_arguments: int = 1, max_arguments: int = 3, takes_records: bool = True
+    ) -> Call:
         """Look at the function; ``what`` is the option that errors name."""
         if not callable(function):
             raise OptionError(f"{what}={function!r} must be a function.")
         wanted = _wanted(function, what)
-        if not fewest <= len(wanted) <= most:
-            raise OptionError(
-                f"{what}={name_of(function)} has {len(wanted)} parameters without a default. {_RULES[fewest, most]}"
-            )
+        if not min_arguments <= len(wanted) <= max_arguments:
+            rule = _RULES[min_arguments, max_arguments]
+            raise OptionError(f"{what}={name_of(function)} has {len(wanted)} parameters without a default. {rule}")
         return cls(function, len(wanted), _form(function, wanted[-1], what) if takes_records else _TABLE)
 
     @property
@@ -77,10 +78,10 @@ class Call:
         return name_of(self.function)
 
     def __call__(self, key: Any, window: Window | None, subject: Any) -> Any:
-        """Tell it as much as it wants to know; records come in the form that it wants."""
+        """Call the function with the parameters that it has; records come in the form that it declares."""
         subject = FORMS[self.form](subject)
-        told = (key, window, subject) if self.parameters == 3 else (key, subject)[2 - self.parameters :]
-        return self.function(*told)
+        arguments = (key, window, subject) if self.parameters == 3 else (key, subject)[2 - self.parameters :]
+        return self.function(*arguments)
 
 
 _RULES: Final = {

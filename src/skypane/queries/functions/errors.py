@@ -42,6 +42,6 @@ def function_error(function: str, text: str, key: dict[str, Any], window: Window
     said = text if text.startswith("returned ") else f"raised {text}"
     where = "" if window is None else f", window {window}"
     return FunctionError(
-        f"The function {function} {said}, for {whose}{where}. Nothing of this step was committed: mend the function "
+        f"The function {function} {said}, for {whose}{where}. Nothing of this step was committed: fix the function "
         "and start again with accept_changed_code=True, or set such windows aside with start(failed=...)."
     )

@@ -79,7 +79,7 @@ def _is_column(value: Any) -> bool:
 def _check_names(names: Sequence[Any], schema: pa.Schema) -> None:
     for field in schema:
         if field.name not in names:
-            raise ReturnedWrongError(f"returned no column {field.name!r}, which is to be {type_text(field.type)}")
+            raise ReturnedWrongError(f"returned no column {field.name!r}, which must be {type_text(field.type)}")
     for name in names:
         if name not in schema.names:
             raise ReturnedWrongError(f"returned a column {name!r}; the schema has {', '.join(schema.names)} only")
@@ -108,7 +108,7 @@ def _cast(values: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.
     except (pa.ArrowException, ValueError) as error:
         found, wanted = type_text(values.type), type_text(field.type)
         raise ReturnedWrongError(
-            f"returned column {field.name!r} as {found}; it is to be {wanted} ({_line(error)})"
+            f"returned column {field.name!r} as {found}; it must be {wanted} ({_line(error)})"
         ) from error
 
 

@@ -1,1 +1,1 @@
-"""Executors follow degrees: asked for and released by us, by Spark, or not at all."""
+"""Executors that follow degrees: skypane requests and releases them, or Spark does, or their number is fixed."""

@@ -12,9 +12,9 @@ class AllocatedExecutors:
         self._cluster = cluster
 
     def describe(self) -> str:
-        """In words."""
-        said = "degrees only: Spark's dynamic allocation adds executors while tasks wait, releases those idle for"
-        return f"{said} {self._cluster.idle_timeout}"
+        """One line for ``explain()``."""
+        text = "degrees only: Spark's dynamic allocation adds executors while tasks wait, releases those idle for"
+        return f"{text} {self._cluster.idle_timeout}"
 
     def slots(self) -> int:
         """Of the executors that there are."""
@@ -25,11 +25,11 @@ class AllocatedExecutors:
         return None
 
     def count(self) -> int | None:
-        """Those that Spark has."""
+        """How many executors Spark has now."""
         return len(self._cluster.executors())
 
-    def follow(self, degree: int) -> None:
-        """Spark does."""
+    def scale_to(self, degree: int) -> None:
+        """Do nothing: Spark adds and releases executors itself."""
 
     def close(self) -> None:
-        """Spark does."""
+        """Do nothing: Spark adds and releases executors itself."""

@@ -25,7 +25,7 @@ class Executors(Protocol):
         """How many executors there are; ``None`` where there are none beside this process."""
         ...
 
-    def follow(self, degree: int) -> None:
+    def scale_to(self, degree: int) -> None:
         """The next steps have so many tasks at a time; returns at once, executors come and go later."""
         ...
 
@@ -36,27 +36,27 @@ class Executors(Protocol):
 
 @dataclass(frozen=True)
 class GivenSlots:
-    """Slots that are there anyway: those of this process, or of executors that nobody moves."""
+    """A fixed number of slots: those of this process, or of executors whose number does not change."""
 
     given: int
 
     def describe(self) -> str:
-        """In words."""
+        """One line for ``explain()``."""
         return f"degrees only: the {self.given} slots of this machine are there in any case"
 
     def slots(self) -> int:
-        """Those."""
+        """The number of slots."""
         return self.given
 
     def ready(self) -> int | None:
-        """All of them."""
+        """Every slot is ready."""
         return self.given
 
     def count(self) -> int | None:
-        """Nobody counts."""
+        """``None``: the number of executors does not matter."""
         return None
 
-    def follow(self, degree: int) -> None:
+    def scale_to(self, degree: int) -> None:
         """There is nothing to do."""
 
     def close(self) -> None:

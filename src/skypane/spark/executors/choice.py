@@ -6,12 +6,12 @@ from pyspark.sql import SparkSession
 
 from skypane.flow.definition import Definition
 from skypane.model.errors import OptionError
-from skypane.scheduling.elastic import Elastic
 from skypane.spark.executors.allocated import AllocatedExecutors
 from skypane.spark.executors.base import Executors, GivenSlots
 from skypane.spark.executors.cluster import Cluster
 from skypane.spark.executors.requested import EXPLAINED, RequestedExecutors
 from skypane.spark.executors.warming import warmer
+from skypane.tuning.elastic.elastic import Elastic
 
 
 def slots_of(spark: SparkSession) -> int:
@@ -19,25 +19,27 @@ def slots_of(spark: SparkSession) -> int:
     return int(spark.sparkContext.defaultParallelism)
 
 
-def most_degree(spark: SparkSession, elastic: Elastic) -> int:
-    """The most tasks of a stage; refuses a cluster of which nobody says how large it may grow."""
-    limits = [limit for limit in (elastic.max_degree, Cluster(spark.sparkContext).most_slots) if limit is not None]
+def degree_limit(spark: SparkSession, elastic: Elastic) -> int:
+    """The largest degree of a stage; refuses a cluster without a limit on its tasks."""
+    limits = [limit for limit in (elastic.max_degree, Cluster(spark.sparkContext).max_slots) if limit is not None]
     if not limits:
         raise OptionError(
-            "elastic=...: nobody says how many tasks there may be on this cluster. Give sp.Elastic(max_degree=...), or "
-            "set spark.cores.max, or spark.dynamicAllocation.maxExecutors with dynamic allocation."
+            "elastic=...: the cluster has no limit on its number of tasks, so the degrees could grow without end. Give "
+            "sp.Elastic(max_degree=...), or set spark.cores.max, or, with dynamic allocation, "
+            "spark.dynamicAllocation.maxExecutors."
         )
     # Tasks beyond what Spark can ever run would be waited for in vain, and make the load look small meanwhile.
-    most = min(limits)
-    if most < elastic.min_degree:
+    max_degree = min(limits)
+    if max_degree < elastic.min_degree:
         raise OptionError(
-            f"min_degree={elastic.min_degree} is more than the {most} tasks that Spark can run here at a time."
+            f"min_degree={elastic.min_degree} is more than the {max_degree} tasks that Spark can run here at a time. "
+            "Lower it."
         )
-    return most
+    return max_degree
 
 
 def executors_of(spark: SparkSession, definition: Definition, elastic: Elastic | None, slots: int) -> Executors:
-    """Those of a query that is about to start."""
+    """Choose how a query that is about to start gets its executors."""
     cluster = Cluster(spark.sparkContext)
     if elastic is None or cluster.is_local:
         return GivenSlots(slots)

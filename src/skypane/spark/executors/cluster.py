@@ -10,7 +10,7 @@ from pyspark import SparkContext
 
 
 class Executor(NamedTuple):
-    """One that has registered."""
+    """An executor that has registered."""
 
     id: str
     host: str
@@ -18,7 +18,7 @@ class Executor(NamedTuple):
 
 
 class Cluster:
-    """The executors of a Spark context, whoever manages the cluster: a standalone master, Kubernetes, YARN."""
+    """The executors of a Spark context under any cluster manager: a standalone master, Kubernetes, YARN."""
 
     def __init__(self, context: SparkContext) -> None:
         self.context = context
@@ -42,18 +42,18 @@ class Cluster:
 
     @property
     def idle_timeout(self) -> str:
-        """How long dynamic allocation keeps an executor that has nothing to do; Spark's default where nobody says."""
+        """How long dynamic allocation keeps an idle executor, as configured or by Spark's default."""
         return str(self._setting("spark.dynamicAllocation.executorIdleTimeout") or "60s")
 
     @property
-    def most_slots(self) -> int | None:
-        """How many tasks there can ever be at a time; ``None`` if nobody has said."""
+    def max_slots(self) -> int | None:
+        """The limit on tasks at a time; ``None`` if the configuration sets none."""
         if self.is_local:
             return int(self.context.defaultParallelism)
-        return min((most for most in (self._most_cores(), self._most_allocated()) if most is not None), default=None)
+        return min((most for most in (self._max_cores(), self._max_allocated()) if most is not None), default=None)
 
     def executors(self) -> list[Executor]:
-        """Those that are registered now, oldest first."""
+        """The executors that are registered now, oldest first."""
         listed = self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(self._spark.statusStore().executorList(True))
         found = [
             Executor(str(one.id()), str(one.hostPort()).rpartition(":")[0], int(one.totalCores()))
@@ -72,7 +72,7 @@ class Cluster:
     def ask_for(self, total: int) -> bool:
         """Have so many from now on. Fewer than there are: none is replaced, but none ends either.
 
-        Whether whoever manages the cluster has heard it.
+        Returns whether the cluster manager acknowledged the request.
         """
         return bool(self._spark.requestTotalExecutors(total, 0, self._jvm.scala.collection.immutable.HashMap()))
 
@@ -92,12 +92,12 @@ class Cluster:
         text = self._jvm.scala.reflect.ClassTag.apply(self._jvm.java.lang.Class.forName("java.lang.String"))
         return self._spark.makeRDD(self._seq(places), text).toJavaRDD()
 
-    def _most_cores(self) -> int | None:
+    def _max_cores(self) -> int | None:
         """Of as many whole executors as the application may have cores for."""
         cores, each = self._setting("spark.cores.max"), self._setting("spark.executor.cores")
         return None if cores is None else int(cores) // int(each or 1) * int(each or 1)
 
-    def _most_allocated(self) -> int | None:
+    def _max_allocated(self) -> int | None:
         """Of as many executors as dynamic allocation may ask for."""
         executors = self._setting("spark.dynamicAllocation.maxExecutors") if self.allocates else None
         return None if executors is None else int(executors) * self.cores_per_executor()

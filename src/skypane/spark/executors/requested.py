@@ -23,8 +23,8 @@ from skypane.spark.executors.cluster import Cluster, Executor, executors_for
 _log = logging.getLogger("skypane")
 _LOOK_EVERY_S = 0.25
 EXPLAINED = "skypane asks for executors and releases them; a new one is warm before it counts"
-_wanted: WeakKeyDictionary[SparkContext, dict[int, int]] = WeakKeyDictionary()
-"""How many each query wants: queries of one session share its executors, and together want the sum."""
+_requested: WeakKeyDictionary[SparkContext, dict[int, int]] = WeakKeyDictionary()
+"""How many executors each query requests: queries of one session share them, and request the sum."""
 _had: WeakKeyDictionary[SparkContext, int] = WeakKeyDictionary()
 """How many a session had before the first of its queries asked: later ones find what the others have asked for."""
 _lock = threading.RLock()
@@ -49,25 +49,25 @@ class RequestedExecutors:
         self._watcher.start()
 
     def describe(self) -> str:
-        """In words."""
+        """One line for ``explain()``."""
         return EXPLAINED
 
     def slots(self) -> int:
-        """Of warm executors."""
+        """The slots of warm executors."""
         return max(1, sum(executor.cores for executor in self._alive() if executor.id in self._warm))
 
     def ready(self) -> int | None:
-        """The same."""
+        """The slots that tasks can use now: those of warm executors."""
         return self.slots()
 
     def count(self) -> int | None:
         """Also those that are still cold."""
         return len(self._alive())
 
-    def follow(self, degree: int) -> None:
+    def scale_to(self, degree: int) -> None:
         """Ask for more, or release those that no task needs."""
         with _lock:
-            wishes = _wanted.setdefault(self._cluster.context, {})
+            wishes = _requested.setdefault(self._cluster.context, {})
             wishes[id(self)] = executors_for(degree, self._cores)
             self._try_to_have(sum(wishes.values()))
 
@@ -76,7 +76,7 @@ class RequestedExecutors:
         self._closed.set()
         self._watcher.join(_LOOK_EVERY_S * 20)  # it may be warming somebody, which nobody needs any more
         with _lock, suppress(Exception):  # the session may have been stopped
-            wishes = _wanted.get(self._cluster.context, {})
+            wishes = _requested.get(self._cluster.context, {})
             asked = wishes.pop(id(self), None) is not None
             had = 0 if wishes else _had.pop(self._cluster.context, 0)
             if asked:
@@ -98,9 +98,9 @@ class RequestedExecutors:
             self._unheard = False
 
     def _have(self, total: int) -> None:
-        """First the number, so that nobody replaces those that are released."""
+        """Request the new number before releasing executors, so that the cluster does not replace them."""
         alive = self._alive()
-        # A master that was restarted has forgotten how many there should be: whoever is too many shows it.
+        # A master that was restarted has forgotten how many there should be: surplus executors show it.
         if total != self._asked or len(alive) > total:
             self._asked = total if self._cluster.ask_for(total) else None
         if len(alive) > total:
@@ -115,7 +115,7 @@ class RequestedExecutors:
         return [executor for executor in listed if executor.id not in self._released]
 
     def _watch(self) -> None:
-        """Warm whoever is new, asked for by us or in the place of one that died; release whoever came too late."""
+        """Warm up new executors, requested or in place of one that died; release those that came too late."""
         while not self._closed.wait(_LOOK_EVERY_S) and not self._cluster.is_stopped:
             with suppress(Exception):  # of a session that is being stopped; of any other the next look may succeed
                 alive = self._tidied()
@@ -123,9 +123,9 @@ class RequestedExecutors:
                 self._make_warm([executor for executor in alive if executor.id not in self._warm])
 
     def _tidied(self) -> list[Executor]:
-        """Those that there are, once there are no more than are wanted."""
+        """The executors that remain after releasing those beyond the requested number."""
         with _lock:
-            wishes = _wanted.get(self._cluster.context, {})
+            wishes = _requested.get(self._cluster.context, {})
             if id(self) in wishes:
                 self._try_to_have(sum(wishes.values()))
             return self._alive()

@@ -9,7 +9,7 @@ from pyspark.serializers import UTF8Deserializer
 
 from skypane.flow.definition import Definition
 from skypane.flow.late.reach import warm_reach
-from skypane.flow.processing.choice import processing_of
+from skypane.flow.program import Program
 from skypane.kernels.hashes import warm_hashes
 from skypane.spark.executors.cluster import Cluster, Executor
 
@@ -18,7 +18,7 @@ def warm_kernels(definition: Definition) -> None:
     """Compile, or load from the cache, what a query calls."""
     warm_hashes()
     definition.query.warm_up()
-    processing_of(definition).warm_up()
+    Program.of(definition).processing.warm_up()
     if definition.judges_late and definition.query.dominance is not None:
         warm_reach()
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.worker import PaneWorker
-from skypane.flow.reports import PaneReport
+from skypane.flow.program import Program
+from skypane.flow.reports import PaneReport, TaskLoad
 from skypane.model.codec import from_text, to_text
 from skypane.model.columns import PANE
-from skypane.scheduling.batch_plan import TaskLoad
-from skypane.spark.jobs.condensing import Condensing
+from skypane.spark.condensing.condensing import Condensing
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.schemas import map_in_arrow
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
@@ -30,7 +29,7 @@ _REPORT = "task int, report string"
 class PaneJob:
     """What every task of the pane stage needs to know; travels to the workers."""
 
-    definition: Definition
+    program: Program
     frontier: Frontier
     sending: Sending
     scratch: str
@@ -45,7 +44,7 @@ class PaneJob:
         keep_memory()
         started = time.perf_counter_ns()
         worker = PaneWorker(
-            self.definition,
+            self.program,
             self.frontier,
             keep_late=self.keep_late,
             keep_quarantined=self.quarantine is not None,
@@ -54,12 +53,16 @@ class PaneJob:
             self._feed(worker, pa.Table.from_batches([batch]))
         report = worker.finish()
         scratch = ArrowWriter(self.scratch)
-        files = {name: written(scratch, getattr(report, name)) for name in ("partials", "suspects", "late")}
-        files["quarantined"] = written(self.quarantine, report.quarantined)
+        files = report.with_rows(
+            partials=written(scratch, report.partials),
+            suspects=written(scratch, report.suspects),
+            late=written(scratch, report.late),
+            quarantined=written(self.quarantine, report.quarantined),
+        )
         # How long the task held its slot: also while it waited for its records to be read.
         busy_us = (time.perf_counter_ns() - started) // 1_000
         load = TaskLoad(busy_us, report.delivered, report.records_by_pane)
-        return PaneReport(**{**vars(report), **files, "tasks": (load,)})
+        return replace(files, tasks=(load,))
 
     def _feed(self, worker: PaneWorker, rows: pa.Table) -> None:
         if self.condensing is None:

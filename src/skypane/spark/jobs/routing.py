@@ -1,4 +1,4 @@
-"""Routing: which task gets which records - all where they are read, or every record where a batch plan says."""
+"""Routing: which task gets which records - all where they are read, or every record where a plan sends it."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import NumericType, TimestampNTZType
 
 from skypane.flow.definition import Definition
-from skypane.scheduling.batch_plan import BatchPlan
+from skypane.flow.plan import Routing
 from skypane.spark.schemas import quoted
 
 
-def bounded(df: DataFrame, most: int | None) -> DataFrame:
+def bounded(df: DataFrame, max_tasks: int | None) -> DataFrame:
     """The records where they are, in at most so many partitions; by default, in as many as Spark has slots for.
 
     More tasks than slots are not faster, but each has its own start and adds a shard to every pane that it touches.
     """
     spark = df.sparkSession
-    if most is None:
+    if max_tasks is None:
         if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
             return df  # Spark asks for executors only while tasks wait
-        most = spark.sparkContext.defaultParallelism  # of now: executors of a cluster register one by one
-    return df.coalesce(most)
+        max_tasks = spark.sparkContext.defaultParallelism  # of now: executors of a cluster register one by one
+    return df.coalesce(max_tasks)
 
 
-def routed(df: DataFrame, definition: Definition, plan: BatchPlan) -> DataFrame:
+def routed(df: DataFrame, definition: Definition, plan: Routing) -> DataFrame:
     """The records in ``plan.degree`` partitions: partition ``i`` is what worker ``i`` gets."""
     return df.repartitionById(plan.degree, worker_of(df, definition, plan))
 
 
-def worker_of(df: DataFrame, definition: Definition, plan: BatchPlan) -> Column:
+def worker_of(df: DataFrame, definition: Definition, plan: Routing) -> Column:
     """The worker of each record; any of them quarantines one without a time."""
     pane = pane_of(df, definition)
     by_hash = F.pmod(_hash(df, definition), F.lit(plan.width))
@@ -51,7 +51,7 @@ def pane_of(df: DataFrame, definition: Definition) -> Column:
     time = quoted(definition.time)
     if isinstance(df.schema[definition.time].dataType, TimestampNTZType):
         # Read as UTC, in which panes are cut, whatever the zone of the session. Spark fails on times that another zone
-        # cannot express; nobody plans for those.
+        # cannot express; plans do not contain them.
         known = time.between(F.expr("timestamp_ntz'0001-01-02'"), F.expr("timestamp_ntz'9999-12-30'"))
         time = F.when(known, F.from_utc_timestamp(time.cast("timestamp"), F.current_timezone()))
     us, pane_us = F.unix_micros(time), F.lit(definition.window.pane_us)

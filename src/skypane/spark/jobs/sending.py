@@ -18,7 +18,7 @@ from skypane.tables.key_groups import can_group, key_groups
 
 @dataclass(frozen=True)
 class Sending:
-    """Travels to the workers. What nobody reads, a column says already, or is the same for all records is not sent."""
+    """Travels to the workers; leaves out columns that no task reads, that repeat another, or that are constant."""
 
     copies: Mapping[str, str] = field(default_factory=dict)
     """Columns that say what another one says."""
@@ -27,9 +27,7 @@ class Sending:
     hashed: Sequence[str] = ()
     """The keys whose hash says the key group; none if Spark has to say it."""
     unread: Sequence[str] = ()
-    """Columns that nobody reads."""
-    aggregates: Mapping[str, str] | None = None
-    """SQL that says all of the records of one key and pane, by column; ``None`` if they are sent one by one."""
+    """Columns that no task reads."""
 
     @classmethod
     def of(
@@ -54,7 +52,7 @@ class Sending:
             return cls(copies, {**constants, GROUP: 0}, unread=unread)
         schema = arrow_schema(records)
         hashed = keys if all(can_group(schema.field(key).type) for key in keys) else ()
-        return cls(copies, constants, tuple(hashed), unread)
+        return cls(copies, constants, tuple(hashed), unread=unread)
 
     def select(self, records: DataFrame) -> DataFrame:
         """What Spark is to send."""

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skypane.spark.schemas import local_dataframe, spark_schema, takes_arrow
 from skypane.spark.store.files import map_table
-from skypane.spark.store.migrations import FORMAT_VERSION
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
 from skypane.tables.batches import small_batches
 
@@ -31,7 +30,7 @@ class StepRows:
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """How many rows."""
         return sum(file.rows for file in self.written)
 
     def table(self) -> pa.Table:
@@ -73,8 +72,6 @@ class Continuation:
     """Whether answers come again: the column ``revision`` is then ours, and not one that the records have."""
     returns: bool = False
     """Whether the query wrote to this :meth:`Sink.place` when it ran last."""
-    born: int = FORMAT_VERSION
-    """The format version in which the checkpoint began. Before version 3 sinks did not mark what is theirs."""
 
     @property
     def owner(self) -> dict[str, str | None]:
@@ -94,7 +91,7 @@ class Sink(ABC):
     """
 
     def place(self) -> Path | str | None:
-        """What nobody else may write to at the same time: a folder, or the name of anything else."""
+        """The place that only one query may write to at a time: a folder, or another name."""
         return None
 
     def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:

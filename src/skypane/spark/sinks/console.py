@@ -28,13 +28,13 @@ class ConsoleSink(Sink):
         self._outputs: list[tuple[pa.Schema, str]] = []
 
     def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
-        """Note what the rows of this schema are, so that titles can tell: one terminal shows all outputs."""
+        """Remember which output this is, for the titles: one terminal shows all outputs."""
         del spark
         if continuation is not None and continuation.output != "sink":
             self._outputs.append((schema, f", {continuation.output}"))
 
     def publish(self, step: int, rows: StepRows) -> None:
-        """Print them."""
+        """Print the rows of a step."""
         if not rows.rows:
             return
         first = rows.table().slice(0, self._max_rows)
@@ -50,7 +50,7 @@ class ConsoleSink(Sink):
             self._console.print(f"... and {rows.rows - self._max_rows:,} more")
 
     def describe(self) -> str:
-        """The terminal."""
+        """One line for ``explain()``."""
         return "the console"
 
 

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.model.errors import OptionError
 from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.spark.sinks.folder import Published, SinkFolder
-from skypane.spark.store.disk import disk
 
 _FILE_FORMATS = {"parquet", "orc", "json", "csv", "avro", "text", "xml"}
 _FLAT_FORMATS = {"csv", "text"}
@@ -27,7 +26,7 @@ _STEPS = re.compile(r"batch_id=(\d+)")
 
 
 class CallableSink(Sink):
-    """Calls ``function(DataFrame, batch_id)`` for every step.
+    """Calls ``function(DataFrame, step)`` for every step.
 
     After a crash the last call may come again with the same id and the same rows: make it idempotent by the id.
     """
@@ -41,7 +40,7 @@ class CallableSink(Sink):
             self._function(rows.dataframe(), step)
 
     def describe(self) -> str:
-        """The function's name."""
+        """The function's name, for ``explain()``."""
         return f"calls {getattr(self._function, '__qualname__', repr(self._function))}"
 
 
@@ -74,7 +73,7 @@ class FormatSink(Sink):
         place, path = self._path, self._options.get("path", "")
         if place is not None and (path.startswith("file:") or _is_local(spark)):
             folder = SinkFolder(place, f"FormatSink({self._format!r}, path={path!r})", _STEPS)
-            folder.open(self._continuation, lambda: any(map(_STEPS.fullmatch, disk().names(place))))
+            folder.open(self._continuation)
             self._folder = folder
 
     def publish(self, step: int, rows: StepRows) -> None:
@@ -102,11 +101,7 @@ class FormatSink(Sink):
 
     def _transactions(self) -> str:
         """Under which name Delta counts the steps: it passes over a step that it has seen under the same name."""
-        origin = self._continuation
-        if origin.born < 3:
-            # As 0.1 called them: the step that a crash repeats may be in the table already.
-            return f"skypane-{self._options.get('path', '')}"
-        return f"skypane-{origin.query_id}-{origin.output}"
+        return f"skypane-{self._continuation.query_id}-{self._continuation.output}"
 
     def _check_columns(self, schema: pa.Schema) -> None:
         if self._format not in _FLAT_FORMATS:
@@ -115,11 +110,11 @@ class FormatSink(Sink):
             if pa.types.is_nested(field.type):
                 raise OptionError(
                     f"{self._format} cannot store the column {field.name!r} of type {field.type}. Use json, orc "
-                    "or parquet, or give a function of (DataFrame, batch_id) that writes window.start and window.end."
+                    "or parquet, or give a function of (DataFrame, step) that writes window.start and window.end."
                 )
 
     def describe(self) -> str:
-        """Format and path."""
+        """Format and path, for ``explain()``."""
         return f"Spark format {self._format} {self._options.get('path', '')}".rstrip()
 
 
@@ -139,7 +134,7 @@ class DiscardSink(Sink):
             self.rows, self._last = 0, (0, 0)
 
     def writer(self, scratch: Any) -> Any:
-        """Nothing leaves the workers."""
+        """Write nothing: rows stay on the workers."""
         from skypane.spark.store.writers import CountingWriter  # noqa: PLC0415
 
         del scratch
@@ -152,15 +147,15 @@ class DiscardSink(Sink):
         self._last = (step, rows.rows)
 
     def describe(self) -> str:
-        """Nowhere."""
+        """One line for ``explain()``."""
         return "discarded"
 
 
-class UnsaidSink(DiscardSink):
-    """Stands for the sink of a question that is asked before anybody has said where its answers go."""
+class SinkNotChosen(DiscardSink):
+    """A placeholder for ``explain()`` before ``start()``, when no sink is chosen yet."""
 
     def describe(self) -> str:
-        """Who will say."""
+        """One line for ``explain()``: the sink is chosen by ``start()``."""
         return "to the sink that start() is given"
 
 
@@ -177,12 +172,12 @@ def _is_local(spark: SparkSession) -> bool:
 
 
 def as_sink(value: object, option: str) -> Sink:
-    """A sink from what a user gave: a sink, or a function of (DataFrame, batch_id)."""
+    """A sink from what a user gave: a sink, or a function of (DataFrame, step)."""
     if isinstance(value, Sink):
         return value
     if callable(value) and not isinstance(value, type):
         return CallableSink(value)
     raise OptionError(
         f"{option}={value!r} is not a sink. Give sp.ParquetSink(path), sp.MemorySink(name), sp.ConsoleSink(), "
-        "sp.FormatSink(format, ...), or a function of (DataFrame, batch_id)."
+        "sp.FormatSink(format, ...), or a function of (DataFrame, step)."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,14 +26,14 @@ class Published(NamedTuple):
     step: int
     name: str
     note: str = ""
-    """What the sink wants to know about it without looking inside; one line."""
+    """What the sink must know about the file without reading it; one line."""
 
 
 class SinkFolder:
     """Marked, locked, and listed only when it is opened: what is in it is kept in a log, one line for each change.
 
     The log is written after a file is in place, and before one is taken away, so that a file that it names and that is
-    not there was taken away by somebody else.
+    not there was removed by another program.
     """
 
     def __init__(self, path: Path, sink: str, names: re.Pattern[str]) -> None:
@@ -43,18 +43,15 @@ class SinkFolder:
         self._own = OwnFolder(path, "sink", sink, _LOCK)
         self._log = path / _LOG
 
-    def open(self, continuation: Continuation, adopts: Callable[[], bool]) -> list[Published]:
-        """Make the folder this query's and say what is in it, by step; refuse one that is another's.
-
-        adopts: whether an unmarked folder is one that version 0.1 wrote.
-        """
+    def open(self, continuation: Continuation) -> list[Published]:
+        """Make the folder this query's and return what is in it, by step; refuse one that is another's."""
         if continuation.returns and continuation.step and not self._own.marked:
             raise OptionError(
                 f"{self._sink}: the folder {self.path} was removed or emptied since the query ran last; its "
                 f"{_ROWS[continuation.output]} up to step {continuation.step} are gone. Put it back, or give a new "
                 "folder for the rows that are to come."
             )
-        marker = self._own.acquire(lambda: continuation.born < 3 and continuation.step > 0 and adopts())
+        marker = self._own.acquire()
         try:
             with usable(self.path, self._sink):
                 found, owner = self._list(), marker.get("owner")
@@ -83,7 +80,7 @@ class SinkFolder:
             disk().sync(self._log)
 
     def close(self) -> None:
-        """Let others use it."""
+        """Release the folder's lock."""
         self._own.release()
 
     def _list(self) -> dict[str, int]:
@@ -94,7 +91,7 @@ class SinkFolder:
     def _check_owner(
         self, owner: Mapping[str, str | None] | None, continuation: Continuation, found: Mapping[str, int]
     ) -> None:
-        if not found or (owner is not None and continuation.owns(owner)) or (owner is None and continuation.born < 3):
+        if not found or (owner is not None and continuation.owns(owner)):
             return
         whose = "an unknown query" if owner is None else _ROWS[str(owner["output"])] + " of another query"
         if owner is not None and owner["query_id"] == continuation.query_id:

@@ -37,7 +37,7 @@ class MemorySink(Sink):
         self._schema: pa.Schema | None = None
 
     def place(self) -> str:
-        """The table."""
+        """The name of the table."""
         return self.describe()
 
     def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
@@ -106,7 +106,7 @@ class MemorySink(Sink):
         return pa.concat_tables([self._schema.empty_table(), *(self._steps[step] for step in sorted(self._steps))])
 
     def describe(self) -> str:
-        """The table."""
+        """One line for ``explain()``."""
         return f"table {self.name} in memory"
 
     def _refresh(self) -> None:

@@ -46,14 +46,14 @@ class ParquetSink(Sink):
         self._revised = False
 
     def place(self) -> Path:
-        """The folder."""
+        """The folder of the files."""
         return self.path
 
     def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
         """Create the folder, with an empty file that says what the columns are."""
         del spark
         continuation = continuation or Continuation()
-        files = self._folder.open(continuation, self._is_of_0_1)
+        files = self._folder.open(continuation)
         try:
             with usable(self.path, self._option):
                 self._spark_schema = spark_schema(schema).json()
@@ -98,7 +98,7 @@ class ParquetSink(Sink):
         self._folder.close()
 
     def describe(self) -> str:
-        """The folder."""
+        """One line for ``explain()``."""
         return f"Parquet files in {self.path}"
 
     def _replace(self, step: int, names: Sequence[str]) -> None:
@@ -143,13 +143,6 @@ class ParquetSink(Sink):
         starts = pc.struct_field(_read(self.path / file.name, [WINDOW]).column(WINDOW), "start")
         bounds = pc.min_max(starts.cast(pa.timestamp("us")).cast(pa.int64())).as_py()
         return file._replace(note=Starts(bounds["min"], bounds["max"]).note())
-
-    def _is_of_0_1(self) -> bool:
-        """Version 0.1 did not mark its folders, but left a Parquet file without rows in each."""
-        try:
-            return not _read(self.path / _SCHEMA).num_rows
-        except (OSError, pa.ArrowInvalid):
-            return False
 
 
 def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:

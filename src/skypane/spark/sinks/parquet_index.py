@@ -56,7 +56,7 @@ class ParquetIndex:
             self._append(file)
 
     def discard(self, file: Published) -> None:
-        """A file is gone."""
+        """Remove a file from the index."""
         low, high = self._range(file.step)
         place = self._files.index(file, low, high)
         del self._files[place], self._reaches[place]

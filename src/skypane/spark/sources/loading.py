@@ -1,4 +1,4 @@
-"""Loading: the records of a source that settings describe; what Spark does not know or accept is said in one line."""
+"""Loading: reads the source that settings describe; a one-line error if Spark does not know or accept it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class SourceOffset:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """As Spark wants it."""
+        """The offset as the dictionary that Spark stores."""
         return asdict(self)
 
 

@@ -48,7 +48,7 @@ OPTIONS: tuple[Option, ...] = (
 
 @dataclass(frozen=True)
 class ReplaySpec:
-    """The options, checked."""
+    """The checked options."""
 
     path: str
     arrival: str
@@ -92,11 +92,11 @@ class ReplaySource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The short name."""
+        """The name for ``spark.readStream.format(...)``."""
         return "skypane-replay"
 
     def spec(self) -> ReplaySpec:
-        """The options, checked."""
+        """The checked options."""
         return ReplaySpec.from_options(dict(self.options))
 
     def schema(self) -> StructType:
@@ -108,7 +108,7 @@ class ReplaySource(DataSource):
         return ReplayBatchReader(self.spec())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
-        """For ``spark.readStream``."""
+        """The reader for ``spark.readStream``."""
         return ReplayStreamReader(self.spec())
 
 
@@ -163,7 +163,7 @@ class ReplayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return asdict(ReplayOffset(offset.fingerprint, max(rows, offset.rows), offset.began_us))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Rows that have arrived by now: Spark tells it with the progress of a batch."""
+        """The rows that have arrived by now; Spark reports them with the progress of a batch."""
         return None if self._began_us is None else {"rows": self._available(self._began_us)}
 
     def _available(self, began_us: int) -> int:

@@ -17,7 +17,7 @@ from skypane.spark.sources.offsets import SourceOffset, max_rows, same_stream, w
 from skypane.traffic import Position, TrafficSpec, stream_of
 from skypane.traffic.spec import DEFAULT_START_US
 
-MOST_COUNTED: Final = 8
+MAX_COUNTED: Final = 8
 """Batches that wait: more are as bad, and to count them takes time."""
 
 
@@ -36,7 +36,7 @@ class TrafficSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The short name."""
+        """The name for ``spark.readStream.format(...)``."""
         return "skypane-traffic"
 
     def spec(self) -> TrafficSpec:
@@ -52,7 +52,7 @@ class TrafficSource(DataSource):
         return TrafficBatchReader(self.spec())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
-        """For ``spark.readStream``."""
+        """The reader for ``spark.readStream``."""
         return TrafficStreamReader(self.spec())
 
 
@@ -147,13 +147,13 @@ class TrafficStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._cut.as_dict() if records else start
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Of a paced stream, how many records have come by now: Spark tells it with the progress of a batch.
+        """The records that have come by now, of a paced stream; Spark reports them with the progress of a batch.
 
         Records and not times, since bursts have many in no time. No more than some batches are counted.
         """
         if not self._spec.paced or self._cut is None:
             return None
-        most = MOST_COUNTED * self._spec.max_records_per_batch
+        most = MAX_COUNTED * self._spec.max_records_per_batch
         if self._spec.records:
             most = min(most, max(0, self._spec.records - self._cut.records))
         now_us = max(0, wall_clock_us() - self._cut.began_us)

@@ -18,7 +18,7 @@ class Lock(Protocol):
     """Held until it is closed."""
 
     def close(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         ...
 
 
@@ -86,7 +86,7 @@ class Disk:
         shutil.rmtree(path, ignore_errors=True)
 
     def lock(self, path: Path) -> Lock:
-        """Take a lock, or raise :class:`BlockingIOError` if somebody has it."""
+        """Take a lock, or raise :class:`BlockingIOError` if another process has it."""
         file: IO[bytes] = path.open("wb")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -128,7 +128,7 @@ def ensure_folder(path: Path) -> None:
         if not disk().is_folder(path.parent):
             ensure_folder(path.parent)
         disk().make_folder(path)
-    # Also if it is there: whoever created it may have been killed before this.
+    # Also if it is there: its creator may have been killed before this.
     disk().sync(path.parent)
 
 

@@ -31,7 +31,7 @@ _reached: Counter[str] = Counter()
 
 
 def reach(point: str) -> None:
-    """Die here, if this is where a test wants the process to die."""
+    """Kill the process here if a test has set this failpoint."""
     wanted = os.environ.get("SKYPANE_FAILPOINT")
     if not wanted:
         return

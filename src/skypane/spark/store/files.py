@@ -18,7 +18,7 @@ from skypane.spark.store.disk import disk, read_bytes, write_bytes
 
 @dataclass(frozen=True)
 class FileRef:
-    """A file that was written whole: where it is, what it holds, and how to tell damage."""
+    """A complete file: its name, its number of rows, and the checksum that detects damage."""
 
     name: str
     rows: int

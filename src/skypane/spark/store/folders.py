@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from skypane.model.errors import CheckpointError, OptionError
 from skypane.spark.store.disk import Lock, disk, ensure_folder
 from skypane.spark.store.files import read_json, write_json
-from skypane.spark.store.migrations import FORMAT_VERSION, current
+from skypane.spark.store.formats import current, stamped
 
 MARKER: Final = "_skypane.json"
 """Says that a folder is ours, and what it is; Spark reads no file whose name starts with an underscore."""
@@ -89,13 +89,10 @@ class OwnFolder:
         """Whether it is known to be ours."""
         return disk().exists(self.path / MARKER)
 
-    def acquire(self, adopts: Callable[[], bool]) -> dict[str, Any]:
-        """Check, create, mark and lock it; what the marker says.
-
-        adopts: whether an unmarked folder that is not empty is ours nevertheless.
-        """
+    def acquire(self) -> dict[str, Any]:
+        """Check, create, mark and lock the folder; return what its marker says."""
         with usable(self.path, self._option):
-            self._check(adopts)
+            self._check()
             ensure_folder(self.path)
             if not self.marked:
                 self.mark({})
@@ -110,7 +107,7 @@ class OwnFolder:
 
     def mark(self, body: Mapping[str, Any]) -> None:
         """Say more about the folder."""
-        write_json(self.path / MARKER, {**body, "version": FORMAT_VERSION, "kind": self._kind})
+        write_json(self.path / MARKER, stamped({**body, "kind": self._kind}))
 
     def release(self) -> None:
         """Let others use the folder."""
@@ -118,14 +115,14 @@ class OwnFolder:
             self._lock.close()
             self._lock = None
 
-    def _check(self, adopts: Callable[[], bool]) -> None:
+    def _check(self) -> None:
         if disk().exists(self.path) and not disk().is_folder(self.path):
             raise OptionError(f"{self._option}: {self.path} is a file; give a folder.")
         if self.marked:
             self._read_marker()
             return
         strangers = self._strangers()
-        if strangers and not adopts():
+        if strangers:
             shown = ", ".join(strangers[:_SHOWN]) + (", ..." if len(strangers) > _SHOWN else "")
             raise OptionError(
                 f"{self._option}: the folder {self.path} has files that are not skypane's ({shown}), and no "

@@ -12,10 +12,10 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.late.past import Past, forget_panes, forget_revisions, in_range
 from skypane.flow.late.revisions import WINDOW_ID
-from skypane.flow.reports import Kept
+from skypane.flow.reports import StateRows
+from skypane.flow.shares import GroupRange
 from skypane.model.columns import KEY_GROUPS, PANE
 from skypane.model.panes import PaneRange
-from skypane.scheduling.ranges import GroupRange
 from skypane.spark.store.files import read_table, write_table
 from skypane.spark.store.manifest import StoredPart
 from skypane.tables.rows import sorted_by_group, together
@@ -39,12 +39,12 @@ _SEALED: Final = _Kind("panes", PANE, forget_panes)
 _REVISIONS: Final = _Kind("revisions", WINDOW_ID, forget_revisions)
 
 
-def load_past(folder: Path, kept: Kept[StoredPart], groups: GroupRange, panes: PaneRange) -> Past:
+def load_past(folder: Path, state: StateRows[StoredPart], groups: GroupRange, panes: PaneRange) -> Past:
     """What is known of some panes of some key groups."""
-    sealed = [part for part in kept.sealed if part.groups.overlaps(groups)]
+    sealed = [part for part in state.sealed if part.groups.overlaps(groups)]
     near = [part for part in sealed if part.numbers is None or part.numbers.overlaps(panes.first, panes.end - 1)]
     rows = together(in_range(groups.slice_of(read_table(folder, part.file)), panes) for part in near)
-    log = [part for part in kept.revisions if part.groups.overlaps(groups)]
+    log = [part for part in state.revisions if part.groups.overlaps(groups)]
     return Past(rows, together(groups.slice_of(read_table(folder, part.file)) for part in log))
 
 
@@ -59,11 +59,11 @@ def store_revisions(folder: Path, stem: str, groups: GroupRange, tables: Sequenc
 
 
 def tidy_past(
-    folder: Path, step: int, definition: Definition, kept: Kept[StoredPart], after_us: int | None
-) -> Kept[StoredPart]:
+    folder: Path, step: int, definition: Definition, state: StateRows[StoredPart], after_us: int | None
+) -> StateRows[StoredPart]:
     """Forget files that no late record needs any more; merge many small ones."""
-    if not (kept.sealed or kept.revisions):
-        return kept
+    if not (state.sealed or state.revisions):
+        return state
     first_pane = None if after_us is None else definition.history_from(after_us)
     first_window = None if first_pane is None else first_pane // definition.window.panes_per_slide
 
@@ -72,9 +72,9 @@ def tidy_past(
         return _merged(folder, step, definition, needed, kind, after_us)
 
     return replace(
-        kept,
-        sealed=tidied(kept.sealed, _SEALED, first_pane),
-        revisions=tidied(kept.revisions, _REVISIONS, first_window),
+        state,
+        sealed=tidied(state.sealed, _SEALED, first_pane),
+        revisions=tidied(state.revisions, _REVISIONS, first_window),
     )
 
 

@@ -37,7 +37,7 @@ class ArrowWriter(RowWriter):
     folder: str
 
     def write(self, tables: Sequence[pa.Table]) -> Written | None:
-        """One file."""
+        """Write one file."""
         rows = sum(table.num_rows for table in tables)
         if not rows:
             return None
@@ -57,7 +57,7 @@ class ParquetWriter(RowWriter):
     """The schema in Spark's own notation, so that Spark reads back its own types (intervals, for one)."""
 
     def write(self, tables: Sequence[pa.Table]) -> Written | None:
-        """One file."""
+        """Write one file."""
         rows = sum(table.num_rows for table in tables)
         return self.write_always(tables) if rows else None
 
@@ -105,6 +105,6 @@ class CountingWriter(RowWriter):
     """Counts rows and drops them where they are."""
 
     def write(self, tables: Sequence[pa.Table]) -> Written | None:
-        """No file."""
+        """Write no file."""
         rows = sum(table.num_rows for table in tables)
         return Written("", rows) if rows else None

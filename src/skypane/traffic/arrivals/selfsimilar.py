@@ -17,7 +17,7 @@ _RECORDS_OF_SHORTEST = 10.0
 _OCTAVES = 40
 _BLIP = 8.0  # length of the added short sessions, in shortest sessions
 # Octaves of so many sessions or cells up to the horizon are close to their mean by themselves.
-_MOST_SESSIONS, _MOST_CELLS = 100_000, 2_000
+_MAX_SESSIONS, _MAX_CELLS = 100_000, 2_000
 _LARGEST_FACTOR = 4.0
 
 
@@ -154,7 +154,7 @@ def _factor_of_horizon(arrivals: SelfSimilarArrivals, seed: int, block_us: int) 
     for octave in range(_OCTAVES + 1):
         cell_us = arrivals.cell_us(octave, block_us)
         expected = arrivals.partitions * arrivals.starts_per_us_of(octave) * horizon_us
-        if expected > _MOST_SESSIONS or arrivals.partitions * horizon_us > _MOST_CELLS * cell_us:
+        if expected > _MAX_SESSIONS or arrivals.partitions * horizon_us > _MAX_CELLS * cell_us:
             open_us += expected * arrivals.mean_length_us(octave)
             continue
         for partition in range(arrivals.partitions):

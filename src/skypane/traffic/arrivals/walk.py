@@ -13,7 +13,7 @@ from skypane.traffic.arrivals.base import ModulatedArrivals, RateProfile, Stretc
 from skypane.traffic.seeds import Purpose, Seeds
 
 _STEPS_PER_CHUNK = 1024
-_MOST_STEPS_OF_HORIZON = 1_000_000  # a longer walk comes close to its mean by itself
+_MAX_STEPS_OF_HORIZON = 1_000_000  # a longer walk comes close to its mean by itself
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class RandomWalkArrivals(ModulatedArrivals):
 def _mean_over_horizon(arrivals: RandomWalkArrivals, seed: int) -> float:
     """Mean of the relative rate from the start to the horizon; 1 without one."""
     steps = -(-arrivals.horizon_us // arrivals.every_us)
-    if not 0 < steps <= _MOST_STEPS_OF_HORIZON:
+    if not 0 < steps <= _MAX_STEPS_OF_HORIZON:
         return 1.0
     lengths_us = np.full(steps, arrivals.every_us)
     lengths_us[-1] = arrivals.horizon_us - (steps - 1) * arrivals.every_us

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -12,9 +12,7 @@ from skypane.model.errors import OptionError
 
 if TYPE_CHECKING:
     from skypane.flow.definition import Definition
-    from skypane.flow.windows.slide.base import Fired, Slide
-    from skypane.model.panes import Span
-    from skypane.queries.base import Grouped
+    from skypane.flow.windows.slide.base import Answers, Firing, Slide
 
 
 class Emission(ABC):
@@ -33,8 +31,8 @@ class Emission(ABC):
         return self.name
 
     def without_expiries(self) -> Emission:
-        """The same without telling of records that merely expire."""
-        raise OptionError(f"expiries=False is for emit='updates', not for emit={self.name!r}.")
+        """The emission without records that leave only because they expire."""
+        raise OptionError(f"expiries=False is for .emit('updates'), not for .emit({self.name!r}). Leave it out.")
 
     def columns(self) -> Mapping[str, pa.DataType]:
         """The columns that it adds to every row."""
@@ -47,7 +45,5 @@ class Emission(ABC):
         """Raise :class:`~skypane.model.errors.SchemaError` if answers of this schema cannot be emitted like this."""
 
     @abstractmethod
-    def fire(
-        self, definition: Definition, slide: Slide, panes: Grouped, span: Span
-    ) -> tuple[Iterable[Fired], pa.Table | None]:
-        """What the windows of the span send; also the rows that later windows need (``None`` for none)."""
+    def fire(self, definition: Definition, slide: Slide, firing: Firing) -> Answers:
+        """What the windows of the span send; what the slide keeps and what failed goes with it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,9 +15,7 @@ from skypane.model.errors import OptionError
 
 if TYPE_CHECKING:
     from skypane.flow.definition import Definition
-    from skypane.flow.windows.slide.base import Fired, Slide
-    from skypane.model.panes import Span
-    from skypane.queries.base import Grouped
+    from skypane.flow.windows.slide.base import Answers, Firing, Slide
 
 
 class Changes(Emission):
@@ -33,7 +32,8 @@ class Changes(Emission):
         """Answers that are corrected later have no next window to be compared with."""
         if definition.allowed_lateness_us:
             raise OptionError(
-                "lateness(allowed=...) corrects whole answers, but emit='changes' emits differences. Use emit='full'."
+                "lateness(allowed=...) corrects whole answers, but .emit('changes') sends differences. Use "
+                ".emit('full')."
             )
 
     def check_answers(self, answers: pa.Schema, slide: Slide) -> None:
@@ -41,11 +41,10 @@ class Changes(Emission):
         if not slide.finds_changes:
             check_comparable(answers)
 
-    def fire(
-        self, definition: Definition, slide: Slide, panes: Grouped, span: Span
-    ) -> tuple[Iterable[Fired], pa.Table | None]:
+    def fire(self, definition: Definition, slide: Slide, firing: Firing) -> Answers:
         """Read off the slide where it knows, else found by comparing whole answers."""
         if slide.finds_changes:
-            return slide.changes(panes, span)
-        fired, kept = slide.fire(panes, span._replace(first=span.first - 1), span.end - 1)
-        return differences(definition, fired, span), kept
+            return slide.changes(firing)
+        span = firing.span
+        whole = slide.fire(replace(firing, span=span._replace(first=span.first - 1)), span.end - 1)
+        return whole._replace(fired=[*differences(definition, whole.fired, span)])

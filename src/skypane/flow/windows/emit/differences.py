@@ -66,7 +66,7 @@ def _row_codes(definition: Definition, table: pa.Table, key: Int64Array) -> Int6
 
 
 def _compared(schema: pa.Schema) -> list[str]:
-    """The columns by which rows are told apart: those of plain types, and the id for the rest of the record."""
+    """The columns that identify a row: those of plain types, and the id for the rest of the record."""
     return [
         field.name
         for field in schema
@@ -75,14 +75,15 @@ def _compared(schema: pa.Schema) -> list[str]:
 
 
 def check_comparable(answers: pa.Schema) -> None:
-    """Raise :class:`SchemaError` if rows cannot be told apart."""
+    """Raise :class:`SchemaError` if rows cannot be compared."""
     if ID in answers.names:
         return
     for field in answers:
         if pa.types.is_nested(field.type) and not field.name.startswith(PREFIX):
             raise SchemaError(
-                f"emit='changes' compares answers, and column {field.name!r} of type {field.type} cannot be compared. "
-                f"Drop it, turn it into text with F.to_json, or use emit='full'."
+                f".emit('changes') compares answers, and column {field.name!r} of type {field.type} cannot be "
+                "compared. "
+                f"Drop it, turn it into text with F.to_json, or use .emit('full')."
             )
 
 

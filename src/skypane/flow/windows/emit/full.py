@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from skypane.flow.windows.emit.base import Emission
 
 if TYPE_CHECKING:
     from skypane.flow.definition import Definition
-    from skypane.flow.windows.slide.base import Fired, Slide
-    from skypane.model.panes import Span
-    from skypane.queries.base import Grouped
+    from skypane.flow.windows.slide.base import Answers, Firing, Slide
 
 
 class Full(Emission):
-    """The default."""
+    """Sends the whole answer of every window; the default."""
 
     name = "full"
 
-    def fire(
-        self, definition: Definition, slide: Slide, panes: Grouped, span: Span
-    ) -> tuple[Iterable[Fired], pa.Table | None]:
-        """As the windows slide."""
+    def fire(self, definition: Definition, slide: Slide, firing: Firing) -> Answers:
+        """Send the answers of the slide as they are."""
         del definition
-        return slide.fire(panes, span, span.end)
+        return slide.fire(firing, firing.span.end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,10 +12,8 @@ from skypane.flow.windows.emit.base import Emission
 
 if TYPE_CHECKING:
     from skypane.flow.definition import Definition
-    from skypane.flow.live.base import Happened
-    from skypane.flow.windows.slide.base import Fired, Slide
-    from skypane.model.panes import Span
-    from skypane.queries.base import Grouped
+    from skypane.flow.live.base import LiveChanges
+    from skypane.flow.windows.slide.base import Answers, Firing, Slide
 
 
 class InstantEmission(Emission):
@@ -24,16 +22,14 @@ class InstantEmission(Emission):
     instants = True
 
     @abstractmethod
-    def sent(self, happened: Happened) -> Happened:
+    def sent(self, changes: LiveChanges) -> LiveChanges:
         """The part of what happened for which rows are sent."""
 
     @abstractmethod
-    def marks(self, happened: Happened, expires_us: pa.Array, time_type: pa.DataType) -> Mapping[str, pa.Array]:
+    def marks(self, changes: LiveChanges, expires_us: pa.Array, time_type: pa.DataType) -> Mapping[str, pa.Array]:
         """The columns that it adds to the rows, which are those of ``happened``, in its order."""
 
-    def fire(
-        self, definition: Definition, slide: Slide, panes: Grouped, span: Span
-    ) -> tuple[Iterable[Fired], pa.Table | None]:
+    def fire(self, definition: Definition, slide: Slide, firing: Firing) -> Answers:
         """There are no windows to fire."""
-        del definition, slide, panes, span
+        del definition, slide, firing
         raise TypeError(f"{type(self).__name__} is about instants, not windows")

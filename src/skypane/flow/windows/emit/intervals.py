@@ -11,7 +11,7 @@ from skypane.flow.windows.emit.instants import InstantEmission
 from skypane.model.columns import VALID_FROM, VALID_TO
 
 if TYPE_CHECKING:
-    from skypane.flow.live.base import Happened
+    from skypane.flow.live.base import LiveChanges
 
 
 class Intervals(InstantEmission):
@@ -20,17 +20,17 @@ class Intervals(InstantEmission):
     name = "intervals"
 
     def columns(self) -> Mapping[str, pa.DataType]:
-        """The two ends."""
+        """The columns with both ends of the interval."""
         return {VALID_FROM: pa.timestamp("us"), VALID_TO: pa.timestamp("us")}
 
-    def sent(self, happened: Happened) -> Happened:
-        """Those that leave."""
-        return happened.where(happened.change < 0)
+    def sent(self, changes: LiveChanges) -> LiveChanges:
+        """Send the records that leave: their interval is complete."""
+        return changes.where(changes.change < 0)
 
-    def marks(self, happened: Happened, expires_us: pa.Array, time_type: pa.DataType) -> Mapping[str, pa.Array]:
+    def marks(self, changes: LiveChanges, expires_us: pa.Array, time_type: pa.DataType) -> Mapping[str, pa.Array]:
         """From when it entered to now."""
         del expires_us
         return {
-            VALID_FROM: pa.array(happened.since_us).cast(time_type),
-            VALID_TO: pa.array(happened.at_us).cast(time_type),
+            VALID_FROM: pa.array(changes.since_us).cast(time_type),
+            VALID_TO: pa.array(changes.at_us).cast(time_type),
         }

@@ -20,5 +20,5 @@ def emission(wanted: str | Emission) -> Emission:
         return wanted
     if not isinstance(wanted, str) or wanted not in EMISSIONS:
         names = " or ".join(map(repr, EMISSIONS))
-        raise OptionError(f"emit={wanted!r} must be {names}, or an sp.Emission of your own.")
+        raise OptionError(f"emit={wanted!r} must be {names}, or an sp.extend.Emission of your own.")
     return EMISSIONS[wanted]()

@@ -14,7 +14,7 @@ from skypane.model.columns import AT, CAUSE, CHANGE, EXPIRES
 from skypane.model.errors import OptionError
 
 if TYPE_CHECKING:
-    from skypane.flow.live.base import Happened
+    from skypane.flow.live.base import LiveChanges
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,15 @@ class Updates(InstantEmission):
         """When, +1 or -1, why, and when the record expires."""
         return {AT: pa.timestamp("us"), CHANGE: pa.int8(), CAUSE: pa.string(), EXPIRES: pa.timestamp("us")}
 
-    def sent(self, happened: Happened) -> Happened:
+    def sent(self, changes: LiveChanges) -> LiveChanges:
         """All of it, or all but expiries."""
-        return happened if self.expiries else happened.where(happened.cause != EXPIRED)
+        return changes if self.expiries else changes.where(changes.cause != EXPIRED)
 
-    def marks(self, happened: Happened, expires_us: pa.Array, time_type: pa.DataType) -> Mapping[str, pa.Array]:
-        """As it happened."""
+    def marks(self, changes: LiveChanges, expires_us: pa.Array, time_type: pa.DataType) -> Mapping[str, pa.Array]:
+        """The columns that mark each change: when, which way, and why."""
         return {
-            AT: pa.array(happened.at_us).cast(time_type),
-            CHANGE: pa.array(happened.change, pa.int8()),
-            CAUSE: pa.array(CAUSES).take(pa.array(happened.cause)),
+            AT: pa.array(changes.at_us).cast(time_type),
+            CHANGE: pa.array(changes.change, pa.int8()),
+            CAUSE: pa.array(CAUSES).take(pa.array(changes.cause)),
             EXPIRES: expires_us.cast(time_type),
         }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,8 +13,8 @@ import pyarrow as pa
 
 from skypane import kernels
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
-from skypane.flow.windows.lowering import Failed, Naming, lowered
+from skypane.flow.joining import LOCAL_JOIN, Joining
+from skypane.flow.windows.lowering import AnswerRows, Failed, Naming
 from skypane.model.columns import CHANGE, COUNTER
 from skypane.model.groups import Groups, Int64Array
 from skypane.model.panes import Border, Span
@@ -41,6 +42,37 @@ class Fired(NamedTuple):
     """The columns that the emission adds, a value for each row."""
 
 
+class Answers(NamedTuple):
+    """The answers of some windows, and what goes with them."""
+
+    fired: Sequence[Fired]
+    state: pa.Table | None
+    """The rows that later windows need (``None`` for none)."""
+    failed: Failed | None = None
+    """The windows without an answer, since a function of the user's failed on them."""
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[Int64Array, AnswerRows]], state: pa.Table | None) -> Answers:
+        """From the numbers and the answers of windows, part by part."""
+        found = [(Fired(window_ids, answer), failed) for window_ids, (answer, failed) in parts]
+        failures = Failed.together([failed for _, failed in found if failed is not None])
+        return cls([fired for fired, _ in found], state, failures)
+
+
+@dataclass(frozen=True)
+class Firing:
+    """Which windows a slide answers, from which panes."""
+
+    panes: Grouped
+    span: Span
+    num_sealed: int = 0
+    """So many of the rows, the first ones, are kept elsewhere; only where the slide has :attr:`Slide.any_order`."""
+    naming: Naming | None = None
+    """The keys and windows that the query gets, if not those of the definition."""
+    joining: Joining = LOCAL_JOIN
+    """Finds bounds of rows, where the slide joins them."""
+
+
 class Slide(ABC):
     """Pure: the state is a table, and every step returns a new one."""
 
@@ -48,15 +80,8 @@ class Slide(ABC):
     added_columns: ClassVar[tuple[str, ...]] = ()
     """The columns that :meth:`enrich` adds."""
 
-    def __init__(self, definition: Definition, joining: Joining = ALONE) -> None:
+    def __init__(self, definition: Definition) -> None:
         self._definition = definition
-        self._joining = joining
-        self.failed: list[Failed] = []
-        """The windows asked for so far on which a function of the user's failed."""
-        self.settled_rows = 0
-        """So many of the rows that it is given, the first ones, are kept elsewhere; only where :attr:`any_order`."""
-        self.naming: Naming | None = None
-        """How keys and windows are told to the query, if not as the definition has them."""
 
     @property
     def any_order(self) -> bool:
@@ -75,7 +100,7 @@ class Slide(ABC):
 
     @property
     def needs_all_panes(self) -> bool:
-        """Whether each of them must see all panes all the same."""
+        """Whether each task must read all panes nevertheless."""
         return False
 
     @property
@@ -88,12 +113,6 @@ class Slide(ABC):
         del windows
         return 1
 
-    def _lowered(self, whole: Grouped, source: pa.Table, rows: Int64Array, window_ids: Int64Array) -> Grouped:
-        """The answers of combined partials, see :func:`~skypane.flow.windows.lowering.lowered`."""
-        answer, failed = lowered(self._definition, whole, source, rows, window_ids, self.naming)
-        self.failed += [] if failed is None else [failed]
-        return answer
-
     def warm_up(self) -> None:  # noqa: B027 - a strategy may have nothing of its own to compile
         """Compile the kernels that the strategy itself uses."""
 
@@ -102,12 +121,12 @@ class Slide(ABC):
         return partials
 
     @abstractmethod
-    def fire(self, panes: Grouped, span: Span, needed_from: Border) -> tuple[Iterator[Fired], pa.Table | None]:
-        """Answer the windows of the span; also the rows that windows from ``needed_from`` on need, if any."""
+    def fire(self, firing: Firing, needed_from: Border) -> Answers:
+        """Answer the windows of the span; keep the rows that windows from ``needed_from`` on need, if any."""
 
-    def changes(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+    def changes(self, firing: Firing) -> Answers:
         """What enters and leaves with each window of the span, marked; only where :attr:`finds_changes`."""
-        del panes, span
+        del firing
         raise TypeError(f"{type(self).__name__} does not find changes")
 
 
@@ -118,7 +137,7 @@ def border_at(border: Border, rows: pa.Table) -> Border:
 
 def span_at(span: Span, rows: pa.Table) -> Span:
     """The span for each of some rows, where keys have their own."""
-    return Span(*(border_at(border, rows) for border in span))
+    return Span._make(border_at(border, rows) for border in span)
 
 
 def cut(groups: Groups, rows_per_member: Int64Array | None = None) -> Iterator[range]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from skypane.flow.definition import Definition
-from skypane.flow.joining import ALONE, Joining
 from skypane.flow.windows.slide.base import Slide
 from skypane.flow.windows.slide.critical import CriticalSlide
 from skypane.flow.windows.slide.recompute import RecomputeSlide
@@ -49,12 +48,12 @@ def check_slide(definition: Definition) -> None:
         raise OptionError(f"sliding='critical' is for skyline and top-delta, not {definition.query.kind}. Use 'auto'.")
     if definition.sliding == TilesSlide.name and _must_repeat(definition):
         raise OptionError(
-            "sliding='tiles' may round an answer otherwise when it is compared with the next one, so for aggregates it "
-            "does not go with emit='changes'. Use sliding='auto'."
+            "sliding='tiles' may round an aggregate differently each time that it is computed, which .emit('changes') "
+            "would send as a change. Use sliding='auto'."
         )
 
 
-def slide_for(definition: Definition, joining: Joining = ALONE) -> Slide:
-    """The strategy of a query; ``joining`` finds bounds for it."""
+def slide_for(definition: Definition) -> Slide:
+    """The strategy of a query."""
     name = default_slide(definition) if definition.sliding == "auto" else definition.sliding
-    return SLIDES[name](definition, joining)
+    return SLIDES[name](definition)

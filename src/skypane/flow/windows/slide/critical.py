@@ -22,8 +22,20 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from skypane.flow.joining import JoinRows
-from skypane.flow.windows.slide.base import Fired, Slide, border_at, came_and_went, cut, members_of, part_of, span_at
+from skypane.flow.joining import LOCAL_JOIN, Joining, JoinRows
+from skypane.flow.windows.lowering import AnswerRows, lowered
+from skypane.flow.windows.slide.base import (
+    Answers,
+    Fired,
+    Firing,
+    Slide,
+    border_at,
+    came_and_went,
+    cut,
+    members_of,
+    part_of,
+    span_at,
+)
 from skypane.kernels.sliding import STILL_ALIVE, warm_sliding
 from skypane.model.columns import PANE, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
@@ -65,7 +77,7 @@ class CriticalSlide(Slide):
         return True
 
     def warm_up(self) -> None:
-        """Compile the joins."""
+        """Compile the joins before the first step."""
         warm_sliding()
 
     def enrich(self, partials: pa.Table) -> pa.Table:
@@ -76,35 +88,37 @@ class CriticalSlide(Slide):
         fresh = partials.append_column(CRITICAL, pa.array(np.full(rows, NOT_JOINED)))
         return fresh.append_column(DIED, pa.array(np.full(rows, STILL_ALIVE)))
 
-    def fire(self, panes: Grouped, span: Span, needed_from: Border) -> tuple[Iterator[Fired], pa.Table | None]:
+    def fire(self, firing: Firing, needed_from: Border) -> Answers:
         """Join the newly sealed panes, then read the answers off the ranges."""
-        ranges, state = self._joined(panes.table, span, needed_from)
-        return self._answers(ranges, span), state
+        ranges, state = self._joined(firing, needed_from)
+        return Answers.of(self._answers(ranges, firing), state)
 
-    def changes(self, panes: Grouped, span: Span) -> tuple[Iterator[Fired], pa.Table | None]:
+    def changes(self, firing: Firing) -> Answers:
         """Join the newly sealed panes, then read what comes and goes off the ends of the ranges."""
         # A record is needed until the window after its last one has fired: that one says that it goes.
-        ranges, state = self._joined(panes.table, span, span.end - 1)
-        return self._changes(ranges, span), state
+        ranges, state = self._joined(firing, firing.span.end - 1)
+        return Answers([*self._changes(ranges, firing.span)], state)
 
-    def _joined(self, table: pa.Table, span: Span, needed_from: Border) -> tuple[_Ranges, pa.Table | None]:
+    def _joined(self, firing: Firing, needed_from: Border) -> tuple[_Ranges, pa.Table | None]:
         """The windows whose answers have each row; also the rows that windows from ``needed_from`` on need."""
+        table, span = firing.panes.table, firing.span
         pane = table.column(PANE).to_numpy()
         critical = table.column(CRITICAL).to_numpy().copy()
         died = table.column(DIED).to_numpy().copy()
         joined = pane < border_at(span.sealed_before, table)
         self._reopen(table, pane < border_at(span.joined_before, table), critical, died)
-        self._join(table, pane, critical, died, joined)
+        self._join(table, pane, critical, died, joined, firing.joining)
         entered, left = window_range(self._definition.window, pane, critical, died)
         over = joined & ((left < border_at(needed_from, table)) | (entered > left))
         state = self._state(table, critical, died, ~over)
-        return _Ranges(table, entered, left, joined & (entered <= left)), state
+        answered = joined & (entered <= left)
+        return _Ranges(table=table, entered=entered, left=left, answered=answered), state
 
     def windows_of(self, panes: pa.Table) -> tuple[Int64Array, Int64Array]:
         """The first and the last window whose answer has each row, were all these panes sealed at once."""
         pane = panes.column(PANE).to_numpy()
         critical, died = np.full(len(pane), NOT_JOINED), np.full(len(pane), STILL_ALIVE)
-        self._join(panes, pane, critical, died, np.ones(len(pane), dtype=np.bool_))
+        self._join(panes, pane, critical, died, np.ones(len(pane), dtype=np.bool_), LOCAL_JOIN)
         return window_range(self._definition.window, pane, critical, died)
 
     def _reopen(self, table: pa.Table, joined: BoolArray, critical: Int64Array, died: Int64Array) -> None:
@@ -120,7 +134,13 @@ class CriticalSlide(Slide):
         critical[again], died[again] = NOT_JOINED, STILL_ALIVE
 
     def _join(
-        self, table: pa.Table, pane: Int64Array, critical: Int64Array, died: Int64Array, sealed: BoolArray
+        self,
+        table: pa.Table,
+        pane: Int64Array,
+        critical: Int64Array,
+        died: Int64Array,
+        sealed: BoolArray,
+        joining: Joining,
     ) -> None:
         """Set the critical pane of newly sealed records, and the death of those that they dominate."""
         fresh = sealed & (critical == NOT_JOINED)
@@ -137,8 +157,15 @@ class CriticalSlide(Slide):
         groups = Groups(np.concatenate(([0], borders, [len(rows)])).astype(np.int64))
         values = query.matrix(take_rows(table.select(list(query.inputs())), rows))
         nearest, killed = critical[rows], died[rows]
-        shape = self._definition.window.shape
-        self._joining.join(JoinRows(values, pane[rows], fresh[rows], groups.offsets, nearest, killed), shape)
+        asked = JoinRows(
+            values=values,
+            panes=pane[rows],
+            fresh=fresh[rows],
+            offsets=groups.offsets,
+            critical=nearest,
+            died=killed,
+        )
+        joining.join(asked, self._definition.window.shape)
         critical[rows], died[rows] = nearest, killed
 
     def _state(self, table: pa.Table, critical: Int64Array, died: Int64Array, keep: BoolArray) -> pa.Table | None:
@@ -148,17 +175,17 @@ class CriticalSlide(Slide):
             table = table.set_column(table.column_names.index(name), name, pa.array(values))
         return table if keep.all() else table.filter(pa.array(keep))
 
-    def _answers(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
+    def _answers(self, ranges: _Ranges, firing: Firing) -> Iterator[tuple[Int64Array, AnswerRows]]:
         """Every record once for each window of the span that it is in."""
         table, entered, left, answered = ranges
         last = np.where(answered, left, entered - 1)
         key = key_codes(table, self._definition.keys)
-        rows, window_id, windows = members_of(span_at(span, table), entered, last, key)
+        rows, window_id, windows = members_of(span_at(firing.span, table), entered, last, key)
         for run in cut(windows):
             own, groups = part_of(windows, run)
             window_ids, first = window_id[run.start : run.stop], rows[own][groups.offsets[:-1]]
             whole = Grouped(take_rows(table, rows[own]), groups)
-            yield Fired(window_ids, self._lowered(whole, table, first, window_ids))
+            yield window_ids, lowered(self._definition, whole, table, first, window_ids, firing.naming)
 
     def _changes(self, ranges: _Ranges, span: Span) -> Iterator[Fired]:
         """Every record at most twice: +1 in the first window that it is in, -1 in the first after the last."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skypane.flow.windows.slide.base import Fired, span_at
+from skypane.flow.windows.lowering import AnswerRows
+from skypane.flow.windows.slide.base import Firing, span_at
 from skypane.flow.windows.slide.recompute import RecomputeSlide
 from skypane.flow.windows.slide.tile_tree import TileTree
 from skypane.model.columns import PANE
@@ -36,16 +37,17 @@ class TilesSlide(RecomputeSlide):
         """Building the tree costs about as much again as its leaves."""
         return min(2, windows)
 
-    def _answers(self, panes: Grouped, span: Span) -> Iterator[Fired]:
-        sizes = panes.groups.sizes
+    def _answers(self, firing: Firing) -> Iterator[tuple[Int64Array, AnswerRows]]:
+        panes, sizes = firing.panes, firing.panes.groups.sizes
         leaves = Grouped(panes.table, Groups(np.append(panes.groups.offsets[:-1][sizes > 0], panes.groups.rows)))
-        first, end, window_id = self._leaf_ranges(leaves, span)
+        first, end, window_id = self._leaf_ranges(leaves, firing.span)
         if not len(window_id):
             return
-        tree = TileTree(self._definition.query, leaves, self._definition.frame, int((end - first).max()))
+        longest = int((end - first).max())
+        tree = TileTree(self._definition.query, leaves, frame=self._definition.frame, longest=longest)
         for run, order, members in tree.cover(first, end):
             window_ids = window_id[run.start : run.stop]
-            yield Fired(window_ids, self._answer(tree.table, order, members, window_ids))
+            yield window_ids, self._answer(tree.table, order, members, window_ids, firing.naming)
 
     def _leaf_ranges(self, leaves: Grouped, span: Span) -> tuple[Int64Array, Int64Array, Int64Array]:
         """For every window to fire that has panes: its first leaf, the one after its last, and its number.

@@ -1,1 +1,0 @@
-"""Controllers: numbers in, numbers out. They know nothing of what they control."""

@@ -1,0 +1,1 @@
+"""Compares lateness policies on one stream, with the real operators: what `skypane lateness` shows."""

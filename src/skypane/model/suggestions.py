@@ -1,0 +1,17 @@
+"""Suggestions: the known name that is nearest to a misspelt one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is nearest, if one is near at all."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question with the nearest name and a space before it; nothing if no name is near."""
+    near = nearest(name, known)
+    return "" if near is None else f" Did you mean {near!r}?"

@@ -1,1 +1,0 @@
-"""Who does which work."""

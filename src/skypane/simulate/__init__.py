@@ -1,1 +1,0 @@
-"""The same operators without Spark: for tests, transcripts and studies."""

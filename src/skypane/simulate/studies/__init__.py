@@ -1,1 +1,0 @@
-"""Studies: the real operators on a stream, in virtual time."""

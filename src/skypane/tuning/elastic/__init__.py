@@ -1,0 +1,1 @@
+"""Degrees that follow the load: controllers, damping, the loops around the steps."""

@@ -1,0 +1,1 @@
+"""Which task of the window stage does which part: key groups, windows, joins."""
