@@ -19,13 +19,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skypane.spark.store.failpoints import POINTS
 from tests.support.configurations import Configuration
 from tests.support.spark.processes import WAIT_S, DriverProcess, Launcher
 from tests.support.spark.streams import random_batches, write_batches
 
 BATCHES = 14
-STEP_POINTS = [point for point in POINTS if point != "intent.logged"]
 SINK_KINDS = ("parquet", "json", "function", "discard")
 Contents = dict[str, dict[int, list[str]]]
 """The rows of each sink by step: a row that is lost, there twice, or in another step shows."""
@@ -86,7 +84,7 @@ class World:
         driver.order(self._orders(chain, flush=False))
         assert driver.answer() is not None
         idle: dict[str, Any] = {"available_now": False, "trigger": "100 milliseconds", "idle_timeout": "200 ms"}
-        self._kill(driver, chain, "intent.logged", **idle)
+        self._kill(driver, chain, "step.prepared", **idle)
 
     def kill_some_time_after(self, chain: Chain, step: int, delay_s: float) -> bool:
         """Continue and kill everything at once, some time after a step was committed; whether there was more to do."""

@@ -113,7 +113,7 @@ CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, ROWS, LIVE, INTERVA
 LOGS = replace(SKYLINE, name="logs", files=5)
 """Dies between Spark's two logs, at the begin of a step."""
 IN_THE_DECIDED_STEP = "results.published"
-"""Where the process dies that finds what the clock decided; the one before it died at ``intent.logged``."""
+"""Where the process dies that finds the step which the clock decided; the one before it died at ``step.prepared``."""
 KILLS = (
     (SKYLINE, "late.published"),
     (TOP_DELTA, "quarantine.published"),

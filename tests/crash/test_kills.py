@@ -20,7 +20,6 @@ from tests.crash.chains import (
     BATCHES,
     PLAIN_CUTS,
     SINK_KINDS,
-    STEP_POINTS,
     Chain,
     World,
     batches,
@@ -75,7 +74,7 @@ def between_two_logs(world: World) -> None:
 
 
 def test_the_selection_leaves_nothing_out() -> None:
-    killed = [*selection.KILLS, (selection.AGGREGATE, "intent.logged"), (selection.LOGS, "step.begin")]
+    killed = [*selection.KILLS, (selection.AGGREGATE, "step.prepared"), (selection.LOGS, "step.begin")]
     assert {point for _, point in killed} | {selection.IN_THE_DECIDED_STEP} == {*POINTS}
     assert {chain.name for chain, _ in killed} >= {chain.name for chain in selection.CHAINS}
     configurations = [chain.configuration for chain in selection.CHAINS]
@@ -91,7 +90,7 @@ def test_the_selection_leaves_nothing_out() -> None:
 def test_killed_at_every_point_whatever_the_query(world: World, chain: Chain) -> None:
     # Each process commits a step, then dies in the next one: there are more files than points.
     chain = replace(chain, name=f"{chain.name}-everywhere", files=BATCHES)
-    for point in STEP_POINTS:
+    for point in POINTS:
         if point != "failed.published" or "failed" in chain.kinds:
             world.kill_at(chain, f"{point}@2")
     world.verify([chain])

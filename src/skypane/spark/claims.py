@@ -13,13 +13,15 @@ from skypane.spark.store.checkpoint import Checkpoint
 
 def claim_sinks(spark: SparkSession, outputs: Outputs, checkpoint: Checkpoint, continuation: Continuation) -> None:
     """Open the sinks, which may refuse; then nothing can, and the checkpoint is the query's."""
-    places = {}
+    last, pending = checkpoint.last, checkpoint.pending
     for output in outputs:
-        name, place = output.option, output.sink.place()
-        if place is not None:
-            places[name] = str(place)
-        returns = place is not None and checkpoint.places.get(name) == str(place)
-        whose = replace(continuation, output=name, revised=output.revised, returns=returns)
+        whose = replace(
+            continuation,
+            output=output.option,
+            revised=output.revised,
+            shown=0 if last is None else last.shown(output.name, output.place),
+            pending=() if pending is None else output.pending(pending),
+        )
         output.sink.open(spark, output.schema, whose)
         checkpoint.when_closed(output.sink.close)
-    checkpoint.claim(places)
+    checkpoint.claim()

@@ -1,7 +1,8 @@
-"""StepDriver: runs the step on Spark, publishes what it emits, commits what it leaves.
+"""StepDriver: runs the step on Spark, stores what it emits and leaves, publishes it, commits it.
 
-A step starts from the last manifest and from nothing else; it reads no clock that could change its outcome. So when the
-process dies anywhere in it, the same batch gives the same step again.
+A step starts from the last manifest and from nothing else. Until it is prepared, that is, stored with all of its rows,
+nothing of it shows, and after a crash it is computed anew. From then on it is only rolled forward: the sinks get the
+stored rows, whatever has changed since.
 """
 
 from __future__ import annotations
@@ -19,16 +20,15 @@ from skypane.flow.step import Flow, ends_anything, finish, step
 from skypane.model.ending import Ending
 from skypane.model.errors import CheckpointError
 from skypane.spark.executors.base import Executors
-from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
+from skypane.spark.metrics import MetricsLog, step_metrics
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
 from skypane.spark.session_copies import SessionCopies
 from skypane.spark.stopwatch import Stopwatch
-from skypane.spark.store.checkpoint import Checkpoint, Intent
+from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.store.failpoints import reach
-from skypane.spark.store.manifest import Manifest, SparkState, StepKind
+from skypane.spark.store.manifest import Manifest, SparkState, SparkStepped, StepKind
 from skypane.spark.transfer import Transfer
-from skypane.tables.rows import conform, with_columns_of
 from skypane.tuning.planner.planner import Planning
 from skypane.tuning.tuner import StepTuner, TuningReport, TuningState
 
@@ -93,32 +93,21 @@ class StepDriver:
 
     def finish(self, kind: StepKind, ending: Ending) -> None:
         """Close and emit what has ended by the clock, or everything, because nothing more comes for now."""
-        intent = Intent(kind, ending, clock_us())
+        now_us = clock_us()
         stages = self._stages(self.manifest.step + 1, self._checkpoint.folder, Stopwatch(), None)
-        if not ends_anything(*self._inputs(stages), ending, intent.now_us):
-            return
-        # No batch of the source will repeat this step, so it has to be remembered before it shows any effect.
-        self._checkpoint.log_intent(self.manifest.step + 1, intent)
-        reach("intent.logged")
-        self._carry_out(intent)
+        if ends_anything(*self._inputs(stages), ending, now_us):
+            self._take(kind, self.manifest.batch_id, None, lambda stages: finish(*self._inputs(stages), ending, now_us))
 
     def planning(self) -> Planning | None:
         """The planner and what it knows; ``None`` where options say how to share the work."""
         return self._tuner.planning(self.manifest.state.tuning)
 
     def resume(self) -> None:
-        """Repeat a step that the clock decided before a crash."""
-        intent = self._checkpoint.pending_intent(self.manifest)
-        if intent is not None:
-            self._carry_out(intent)
-
-    def _carry_out(self, intent: Intent) -> None:
-        self._take(
-            intent.kind,
-            self.manifest.batch_id,
-            None,
-            lambda stages: finish(*self._inputs(stages), intent.ending, intent.now_us),
-        )
+        """Publish and commit a step that was prepared before a crash."""
+        pending = self._checkpoint.pending
+        if pending is not None:
+            self._outputs.publish_pending(self._spark, pending)
+            self._commit(pending)
 
     def scale(self, *, idle: bool = False) -> None:
         """Have the executors that the next step needs; the fewest if no record has come for long."""
@@ -145,7 +134,7 @@ class StepDriver:
     def _take(
         self, kind: StepKind, batch_id: int, df: DataFrame | None, run: Callable[[SparkStages], SparkStepped]
     ) -> None:
-        """Compute the step, publish it, commit it."""
+        """Compute the step, prepare it, publish it, commit it."""
         watch = Stopwatch()
         number, before = self.manifest.step + 1, self.manifest.state.tuning
         scratch = self._checkpoint.scratch(number)
@@ -153,23 +142,30 @@ class StepDriver:
             reach("step.begin")
             stepped = run(self._stages(number, scratch, watch, df))
             reach("windows.done")
-            self._publish(number, stepped, scratch)
-            watch.lap("sinks")
-            self._sinks_us = watch.us("sinks")
-            manifest = Manifest(number, batch_id, kind, stepped.state)
-            self._checkpoint.commit(manifest)
-            self.manifest = manifest
-            self.scale()
-            self._checkpoint.clean(scratch)
-            reach("step.cleaned")
-            watch.lap("commit")
-        finally:
+            outputs = self._outputs.rows_of(stepped, scratch, self.manifest)
+        except BaseException:
             self._checkpoint.discard(scratch)
+            raise
+        manifest = Manifest(number, batch_id, kind, stepped.state, outputs)
+        self._checkpoint.prepare(manifest)
+        watch.lap("commit")
+        self._outputs.publish(self._spark, manifest)
+        watch.lap("sinks")
+        self._sinks_us = watch.us("sinks")
+        self._commit(manifest)
+        watch.lap("commit")
         metrics = step_metrics(
             self._flow, manifest, stepped, watch.times(), self.executors, self._tuning_report(before, stepped)
         )
         self.log.add(metrics)
         self._warn(metrics.slack_warning)
+
+    def _commit(self, manifest: Manifest) -> None:
+        self._checkpoint.commit(manifest)
+        self.manifest = manifest
+        self.scale()
+        self._checkpoint.clean()
+        reach("step.cleaned")
 
     def _tuning_report(self, before: TuningState, stepped: SparkStepped) -> TuningReport:
         if stepped.seen is None:
@@ -196,18 +192,3 @@ class StepDriver:
             df=df,
             copies=self._copies,
         )
-
-    def _publish(self, number: int, stepped: SparkStepped, scratch: Path) -> None:
-        outputs = self._outputs
-        outputs.results.publish(self._spark, number, stepped.windows.answers)
-        if outputs.late is not None:
-            outputs.late.publish(self._spark, number, stepped.windows.late)
-        if outputs.failed is not None:
-            outputs.failed.publish(self._spark, number, stepped.windows.failed)
-        if outputs.quarantine is not None:
-            refused = None
-            if stepped.refused is not None:
-                rows = with_columns_of(stepped.refused, outputs.quarantine.schema)
-                refused = outputs.quarantine.sink.writer(scratch).write([conform(rows, outputs.quarantine.schema)])
-            files = (*stepped.panes.quarantined, *(() if refused is None else (refused,)))
-            outputs.quarantine.publish(self._spark, number, files)

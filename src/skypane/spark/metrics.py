@@ -7,19 +7,16 @@ from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from skypane.flow.step import Flow, Stepped
+from skypane.flow.step import Flow
 from skypane.lateness.policy import Judgement, slack_warning
 from skypane.model.ledger import Ledger
 from skypane.spark.elastic_metrics import ElasticMetrics, elastic_metrics
 from skypane.spark.executors.base import Executors
 from skypane.spark.metrics_text import metrics_text
 from skypane.spark.stopwatch import StepTimes
-from skypane.spark.store.manifest import Manifest, StoredPart
-from skypane.spark.store.writers import Written
+from skypane.spark.store.manifest import Manifest, SparkStepped
 from skypane.tuning.splitting.batch_plan import imbalance, splitting_factor
 from skypane.tuning.tuner import TuningReport, TuningState
-
-SparkStepped = Stepped[Written, StoredPart, TuningState]
 
 
 @dataclass(frozen=True)

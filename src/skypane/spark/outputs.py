@@ -16,8 +16,11 @@ from skypane.model.columns import DELAY, HARMFUL, REASON, WATERMARK, WINDOW
 from skypane.spark.options import LaunchOptions
 from skypane.spark.schemas import with_own_types
 from skypane.spark.sinks.base import Sink, StepRows
+from skypane.spark.store.disk import disk
 from skypane.spark.store.failpoints import reach
+from skypane.spark.store.manifest import Manifest, OutputRows, SparkStepped
 from skypane.spark.store.writers import RowWriter, Written
+from skypane.tables.rows import conform, with_columns_of
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,33 @@ class Output:
         """How the user names the sink."""
         return "sink" if self.name == "results" else self.name
 
-    def publish(self, spark: SparkSession, step: int, rows: Sequence[Written]) -> None:
-        """Make the rows of a step visible."""
-        self.sink.publish(step, StepRows(spark, self.schema, rows))
+    @property
+    def place(self) -> str | None:
+        """Where the sink writes to, as manifests have it."""
+        place = self.sink.place()
+        return None if place is None else str(place)
+
+    def rows(self, files: Sequence[Written], before: Manifest) -> OutputRows:
+        """The rows of the step after a manifest."""
+        shown = before.step + 1 if files else before.shown(self.name, self.place)
+        return OutputRows(self.place, tuple(files), shown)
+
+    def publish(self, spark: SparkSession, step: int, files: Sequence[Written], *, stored: bool = False) -> None:
+        """Make the rows of a step visible; with ``stored``, those that a process before this one has prepared."""
+        self.sink.publish(step, StepRows(spark, self.schema, files, stored=stored))
         reach(f"{self.name}.published")
+
+    def pending(self, manifest: Manifest) -> tuple[Written, ...]:
+        """The rows of a prepared step that this sink has to show.
+
+        A sink that has taken the place of another one since gets what that one has not taken away.
+        """
+        stored = manifest.outputs.get(self.name)
+        if stored is None:
+            return ()
+        if stored.place == self.place:
+            return stored.files
+        return tuple(file for file in stored.files if not file.path or disk().exists(Path(file.path)))
 
 
 def writer_of(output: Output | None, scratch: Path) -> RowWriter | None:
@@ -56,8 +82,37 @@ class Outputs:
     failed: Output | None = None
 
     def __iter__(self) -> Iterator[Output]:
-        side = (self.late, self.quarantine, self.failed)
+        side = (self.late, self.failed, self.quarantine)
         return iter([self.results, *(output for output in side if output is not None)])
+
+    def rows_of(self, stepped: SparkStepped, scratch: Path, before: Manifest) -> dict[str, OutputRows]:
+        """The files with the rows of a step, by output; those that the driver has are written now."""
+        windows = stepped.windows
+        files = {
+            "results": windows.answers,
+            "late": windows.late,
+            "failed": windows.failed,
+            "quarantine": (*stepped.panes.quarantined, *self._refused(stepped, scratch)),
+        }
+        return {output.name: output.rows(files[output.name], before) for output in self}
+
+    def publish(self, spark: SparkSession, manifest: Manifest) -> None:
+        """Have each sink show the rows of a prepared step, one sink after the other."""
+        for output in self:
+            output.publish(spark, manifest.step, manifest.outputs[output.name].files)
+
+    def publish_pending(self, spark: SparkSession, manifest: Manifest) -> None:
+        """The same after a restart, where sinks may have shown some of the rows, or be others than before."""
+        for output in self:
+            output.publish(spark, manifest.step, output.pending(manifest), stored=True)
+
+    def _refused(self, stepped: SparkStepped, scratch: Path) -> tuple[Written, ...]:
+        output = self.quarantine
+        if output is None or stepped.refused is None:
+            return ()
+        rows = conform(with_columns_of(stepped.refused, output.schema), output.schema)
+        written = output.sink.writer(scratch).write([rows])
+        return () if written is None else (written,)
 
 
 def outputs_of(program: Program, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:

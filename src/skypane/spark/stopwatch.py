@@ -25,7 +25,7 @@ class StepTimes:
 
 
 class Stopwatch:
-    """Started when it is made; a lap is the time since the one before."""
+    """Started when it is made; a lap is the time since the one before. A part may have several."""
 
     def __init__(self) -> None:
         self._last = time.perf_counter()
@@ -34,7 +34,7 @@ class Stopwatch:
     def lap(self, part: Part) -> None:
         """End a part of the step and note its time."""
         now = time.perf_counter()
-        self._laps_s[part] = now - self._last
+        self._laps_s[part] = self._laps_s.get(part, 0.0) + now - self._last
         self._last = now
 
     def us(self, *parts: Part) -> int:

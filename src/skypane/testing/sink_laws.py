@@ -11,18 +11,17 @@
         )
 
 Each law is a function of a bench; its docstring is the law. Rows take the way they take in a query: workers write them
-with the sink's own writer, the driver publishes what they have written.
+with the sink's own writer, the driver publishes what they have written, and after a crash publishes it once more.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Row = Mapping[str, Any]
+_NUMBERS = [(name, pa.int64()) for name in ("rows", "bytes", "crc32")]
 Law = Callable[["Bench"], None]
 KEY = "city"
 _TIME = pa.timestamp("us", "UTC")
@@ -83,6 +83,7 @@ class Bench:
     keeps: Callable[[Row], object]
     exactly_once: bool
     replaces: bool
+    durable: bool
     trials: Iterator[int]
 
     def place(self) -> Path:
@@ -92,24 +93,39 @@ class Bench:
         return path
 
     @contextmanager
-    def opened(self, place: Path, step: int = 0, query: str = "one", schema: pa.Schema = PLAIN) -> Iterator[Sink]:
+    def opened(
+        self, place: Path, step: int = 0, query: str = "one", schema: pa.Schema = PLAIN, **more: Any
+    ) -> Iterator[Sink]:
         """The sink at a place, as a query that has committed so many steps opens and closes it."""
         sink = self.make_sink(place)
-        sink.open(self.spark, schema, Continuation(query, step, (KEY,), revised=schema is REVISED))
+        sink.open(self.spark, schema, Continuation(query, step, (KEY,), revised=schema is REVISED, **more))
         try:
             yield sink
         finally:
             sink.close()
 
+    def prepare(
+        self, sink: Sink, rows: Sequence[Row], schema: pa.Schema = PLAIN, parts: int = 1, jobs: bool = False
+    ) -> list[Written]:
+        """The rows of a step as so many tasks have written them; with ``jobs``, tasks of Spark."""
+        tables = [pa.Table.from_pylist(list(rows[part::parts]), schema) for part in range(parts)]
+        scratch = self.folder / f"scratch-{next(self.trials)}"
+        scratch.mkdir()
+        writer = sink.writer(scratch)
+        written = _in_workers(self.spark, writer, tables) if jobs else [writer.write([table]) for table in tables]
+        return [file for file in written if file is not None]
+
     def publish(
         self, sink: Sink, step: int, rows: Sequence[Row], schema: pa.Schema = PLAIN, parts: int = 1, jobs: bool = False
     ) -> None:
-        """Publish a step whose rows so many tasks have written; with ``jobs``, tasks of Spark."""
-        tables = [pa.Table.from_pylist(list(rows[part::parts]), schema) for part in range(parts)]
-        with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
-            writer = sink.writer(Path(scratch))
-            written = _in_workers(self.spark, writer, tables) if jobs else [writer.write([table]) for table in tables]
-            sink.publish(step, StepRows(self.spark, schema, [file for file in written if file is not None]))
+        """Publish a step whose rows so many tasks have written."""
+        self.show(sink, step, self.prepare(sink, rows, schema, parts, jobs), schema)
+
+    def show(
+        self, sink: Sink, step: int, written: Sequence[Written], schema: pa.Schema = PLAIN, *, stored: bool = False
+    ) -> None:
+        """Publish a step that is prepared; with ``stored``, by a process before this one."""
+        sink.publish(step, StepRows(self.spark, schema, written, stored=stored))
 
     def expect(self, place: Path, sink: Sink, rows: Iterable[Row], schema: pa.Schema = PLAIN) -> None:
         """The sink holds these rows and no others."""
@@ -130,12 +146,13 @@ def rows_come_back_as_they_were(bench: Bench) -> None:
 
 
 def publishing_twice_equals_once(bench: Bench) -> None:
-    """A step that is published again, its rows cut into other files, changes nothing."""
+    """A step that is published again, with the same rows, changes nothing."""
     place = bench.place()
     with bench.opened(place) as sink:
         for step, rows in STEPS.items():
-            bench.publish(sink, step, rows, parts=3)
-            bench.publish(sink, step, rows[::-1], parts=1)
+            written = bench.prepare(sink, rows, parts=3)
+            bench.show(sink, step, written)
+            bench.show(sink, step, written)
         bench.expect(place, sink, _rows())
 
 
@@ -150,17 +167,41 @@ def empty_steps_show_nothing(bench: Bench) -> None:
 
 
 def a_restart_does_not_show(bench: Bench) -> None:
-    """A query that ends after any step, or in the middle of the next, goes on as if it had not."""
-    for step in range(len(STEPS)):
+    """A query that ends after any step, or while the next one is published, goes on as if it had not."""
+    for step, shown in product(range(len(STEPS)), (False, True)):
         place = bench.place()
         with bench.opened(place) as sink:
-            for number in range(1, step + 2):
-                # The last one is never committed.
+            for number in range(1, step + 1):
                 bench.publish(sink, number, STEPS[number])
-        with bench.opened(place, step) as sink:
-            for number in range(step + 1, len(STEPS) + 1):
+            pending = bench.prepare(sink, STEPS[step + 1], parts=2)
+            if shown:
+                bench.show(sink, step + 1, pending)
+        last = max((number for number in STEPS if number <= step and STEPS[number]), default=0)
+        with bench.opened(place, step, shown=last, pending=pending) as sink:
+            bench.show(sink, step + 1, pending, stored=True)
+            for number in range(step + 2, len(STEPS) + 1):
                 bench.publish(sink, number, STEPS[number], parts=2)
             bench.expect(place, sink, _rows())
+
+
+def a_sink_from_a_backup_is_refused(bench: Bench) -> None:
+    """A sink that has a place refuses to go on if it has rows of later steps than the query, or lacks its last ones."""
+    place = bench.place()
+    with bench.opened(place) as sink:
+        if sink.place() is None or not bench.durable:
+            return
+        for step in (1, 3):
+            bench.publish(sink, step, STEPS[step])
+    for committed, shown in ((1, 1), (2, 1), (4, 4)):
+        try:
+            with bench.opened(place, committed, shown=shown):
+                pass
+        except OptionError:
+            continue
+        raise AssertionError(
+            f"The sink at {place} has rows up to step 3. A query at step {committed}, with rows up to step {shown}, "
+            "has opened it."
+        )
 
 
 def revisions_replace_what_they_revise(bench: Bench) -> None:
@@ -173,11 +214,15 @@ def revisions_replace_what_they_revise(bench: Bench) -> None:
     newest = [steps[1][2], steps[2][1], *steps[3]]
     place = bench.place()
     with bench.opened(place, schema=REVISED) as sink:
-        for step in (1, 2, 2):
-            bench.publish(sink, step, steps[step], REVISED, parts=2)
-    with bench.opened(place, 1, schema=REVISED) as sink:
-        for step in (2, 3, 3):
-            bench.publish(sink, step, steps[step], REVISED, parts=2)
+        bench.publish(sink, 1, steps[1], REVISED, parts=2)
+        pending = bench.prepare(sink, steps[2], REVISED, parts=2)
+        for _ in range(2):
+            bench.show(sink, 2, pending, REVISED)
+    with bench.opened(place, 1, schema=REVISED, pending=pending) as sink:
+        bench.show(sink, 2, pending, REVISED, stored=True)
+        written = bench.prepare(sink, steps[3], REVISED, parts=2)
+        for _ in range(2):
+            bench.show(sink, 3, written, REVISED)
         bench.expect(
             place, sink, newest if bench.replaces else [row for rows in steps.values() for row in rows], REVISED
         )
@@ -220,6 +265,7 @@ LAWS: tuple[Law, ...] = (
     publishing_twice_equals_once,
     empty_steps_show_nothing,
     a_restart_does_not_show,
+    a_sink_from_a_backup_is_refused,
     revisions_replace_what_they_revise,
     rows_of_two_queries_do_not_mix,
     one_query_at_a_time,
@@ -235,6 +281,7 @@ def check_sink(
     keeps: Callable[[Row], object] | None = None,
     exactly_once: bool = True,
     replaces: bool = False,
+    durable: bool = True,
 ) -> None:
     """Check every law; the error says which one is broken, what the sink has and what it should have.
 
@@ -245,8 +292,9 @@ def check_sink(
     keeps: what the sink keeps of a row, if it is not everything.
     exactly_once: ``False`` for sinks that can only append, where a repeated step is there twice.
     replaces: whether revisions take the place of what they revise; else they stand beside it.
+    durable: ``False`` for sinks whose rows end with the process.
     """
-    bench = Bench(spark, make_sink, read_rows, folder, keeps or _text, exactly_once, replaces, count())
+    bench = Bench(spark, make_sink, read_rows, folder, keeps or _text, exactly_once, replaces, durable, count())
     for law in LAWS:
         _uphold(law, bench)
 
@@ -268,10 +316,11 @@ def _in_workers(spark: SparkSession, writer: RowWriter, tables: Sequence[pa.Tabl
         for batch in batches:
             written = [writer.write([tables[index]]) for index in batch.column(0).to_pylist()]
             rows = [file._asdict() for file in written if file is not None]
-            yield pa.RecordBatch.from_pylist(rows, pa.schema([("path", pa.string()), ("rows", pa.int64())]))
+            yield pa.RecordBatch.from_pylist(rows, pa.schema([("path", pa.string()), *_NUMBERS]))
 
-    found = spark.range(0, len(tables), 1, len(tables)).mapInArrow(write, "path string, rows bigint")
-    return [Written(row["path"], row["rows"]) for row in found.collect()]
+    columns = "path string, rows bigint, bytes bigint, crc32 bigint"
+    found = spark.range(0, len(tables), 1, len(tables)).mapInArrow(write, columns)
+    return [Written(*row) for row in found.collect()]
 
 
 def _text(value: Any) -> str:

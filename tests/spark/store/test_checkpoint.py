@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import skypane as sp
@@ -25,7 +26,8 @@ from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.store.files import FileRef
 from skypane.spark.store.folders import MARKER
 from skypane.spark.store.formats import FORMAT, MIGRATIONS, Body, FileKind
-from skypane.spark.store.manifest import Manifest, SparkState, StoredPart
+from skypane.spark.store.manifest import Manifest, OutputRows, SparkState, StoredPart
+from skypane.spark.store.writers import ArrowWriter
 from skypane.tuning.density import Density
 from skypane.tuning.tuner import TuningState
 from tests.support.crashes import Crash, Crashed
@@ -59,7 +61,7 @@ def opened(folder: Path, query: dict[str, Any], *, claim: bool = True) -> Checkp
         checkpoint.close()
         raise
     if claim:
-        checkpoint.claim({"sink": "somewhere"})
+        checkpoint.claim()
     return checkpoint
 
 
@@ -133,11 +135,63 @@ def test_aggregates_in_another_order_are_another_query(tmp_path: Path) -> None:
 
 def test_it_remembers_where_its_sinks_write(tmp_path: Path) -> None:
     checkpoint = opened(tmp_path, ONE)
-    checkpoint.claim({"sink": "/a", "late": "/b"})
+    outputs = {"results": OutputRows("/a", (), 1), "late": OutputRows(None, (), 0)}
+    commit(checkpoint, Manifest(step=1, batch_id=-1, kind="flush", state=start(), outputs=outputs))
     checkpoint.close()
     checkpoint = opened(tmp_path, ONE, claim=False)
-    assert checkpoint.places == {"sink": "/a", "late": "/b"}
+    assert checkpoint.last is not None
+    assert checkpoint.last.shown("results", "/a") == 1
+    assert checkpoint.last.shown("results", "/b") == checkpoint.last.shown("failed", "/a") == 0
     checkpoint.close()
+
+
+def test_a_prepared_step_stays_with_all_of_its_files(tmp_path: Path) -> None:
+    checkpoint = opened(tmp_path / "old", ONE)
+    take_step(tmp_path / "old", checkpoint, 1, commits=False)
+    checkpoint.close()
+    # The folder may be moved between two runs.
+    folder = (tmp_path / "old").rename(tmp_path / "new")
+    checkpoint = Checkpoint(folder)
+    assert checkpoint.open(ONE, start()).step == 0
+    prepared = checkpoint.pending
+    assert prepared is not None
+    assert [file.table().to_pydict() for file in prepared.row_files] == [{"n": [1]}]
+    assert [path.name for path in (folder / "state").iterdir()] == ["1.arrow"]
+    checkpoint.commit(prepared)
+    checkpoint.clean()
+    assert checkpoint.pending is None
+    assert list((folder / "scratch").iterdir()) == []
+    checkpoint.close()
+    again = Checkpoint(folder)
+    assert again.open(ONE, start()).step == 1
+    assert again.pending is None
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(Path.unlink, "is missing"), (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"x"), "is damaged")],
+)
+def test_rows_of_a_prepared_step_that_were_lost_or_damaged_are_refused(
+    tmp_path: Path, change: Callable[[Path], object], message: str
+) -> None:
+    checkpoint = opened(tmp_path, ONE)
+    take_step(tmp_path, checkpoint, 1, commits=False)
+    checkpoint.close()
+    change(next((tmp_path / "scratch").rglob("rows-*.arrow")))
+    checkpoint = opened(tmp_path, ONE)
+    assert checkpoint.pending is not None
+    with pytest.raises(sp.CheckpointError, match=rf"rows-.*\.arrow.*{message}.*Restore"):
+        checkpoint.pending.row_files[0].check()
+    checkpoint.close()
+
+
+def test_a_prepared_step_that_does_not_follow_the_last_one_is_refused(tmp_path: Path) -> None:
+    checkpoint = opened(tmp_path, ONE)
+    take_step(tmp_path, checkpoint, 2, commits=False)
+    checkpoint.close()
+    with pytest.raises(sp.CheckpointError, match=r"0000000002\.prepared cannot be used\. The last committed step is 0"):
+        opened(tmp_path, ONE)
 
 
 def test_what_was_opened_with_it_is_closed_with_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -163,7 +217,7 @@ def committed(tmp_path: Path) -> Path:
     plan_batch(tmp_path, 0)
     part = StoredPart(GroupRange(0, KEY_GROUPS), FileRef("0000000001-000.arrow", 1, 10, 0))
     state = replace(start(), rows=StateRows(panes=(part,)))
-    checkpoint.commit(Manifest(step=1, batch_id=0, kind="batch", state=state))
+    commit(checkpoint, Manifest(step=1, batch_id=0, kind="batch", state=state))
     checkpoint.close()
     return tmp_path
 
@@ -280,7 +334,7 @@ def test_format_3_is_refused_and_not_touched(tmp_path: Path) -> None:
 def test_the_first_commit_does_not_need_more_than_a_claim(tmp_path: Path) -> None:
     checkpoint = opened(tmp_path, ONE)
     plan_batch(tmp_path, 0)
-    checkpoint.commit(Manifest(step=1, batch_id=0, kind="batch", state=start()))
+    commit(checkpoint, Manifest(step=1, batch_id=0, kind="batch", state=start()))
     checkpoint.close()
     again = Checkpoint(tmp_path)
     assert again.open(ONE, start()).step == 1
@@ -296,8 +350,14 @@ def three_steps(folder: Path) -> set[str]:
             manifest = checkpoint.open(ONE, start())
             assert manifest.step in {committed, committed + 1}, "a commit was lost"
             committed = manifest.step
-            checkpoint.claim({"sink": "/x"})
-            take_step(folder, checkpoint, manifest)
+            checkpoint.claim()
+            if checkpoint.pending is None:
+                take_step(folder, checkpoint, committed + 1)
+            else:
+                for file in checkpoint.pending.row_files:
+                    file.check()
+                checkpoint.commit(checkpoint.pending)
+                checkpoint.clean()
             ids.add(checkpoint.query_id)
             committed += 1
         except Crashed:
@@ -307,14 +367,26 @@ def three_steps(folder: Path) -> set[str]:
     return ids
 
 
-def take_step(folder: Path, checkpoint: Checkpoint, before: Manifest) -> None:
-    step = before.step + 1
+def take_step(folder: Path, checkpoint: Checkpoint, step: int, *, commits: bool = True) -> None:
     plan_batch(folder, step - 1)
-    scratch = checkpoint.scratch(step)
-    (folder / "state" / f"{step}.arrow").write_text("of an attempt")
-    manifest = Manifest(step=step, batch_id=step - 1, kind="batch", state=start())
+    name = f"{step}.arrow"
+    (folder / "state" / name).write_text("state")
+    (folder / "state" / "other.arrow").write_text("of an attempt")
+    rows = ArrowWriter(str(checkpoint.scratch(step))).write([pa.table({"n": [step]})])
+    assert rows is not None
+    part = StoredPart(GroupRange(0, KEY_GROUPS), FileRef(name, 1, 5, 0))
+    state = replace(start(), rows=StateRows(panes=(part,)))
+    outputs = {"results": OutputRows(None, (rows,), step)}
+    manifest = Manifest(step=step, batch_id=step - 1, kind="batch", state=state, outputs=outputs)
+    checkpoint.prepare(manifest)
+    if commits:
+        checkpoint.commit(manifest)
+        checkpoint.clean()
+
+
+def commit(checkpoint: Checkpoint, manifest: Manifest) -> None:
+    checkpoint.prepare(manifest)
     checkpoint.commit(manifest)
-    checkpoint.clean(scratch)
 
 
 def test_a_crash_at_any_file_operation_does_not_show(tmp_path: Path) -> None:

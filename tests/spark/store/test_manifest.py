@@ -16,7 +16,8 @@ from skypane.model.ledger import Ledger
 from skypane.model.panes import PaneRange
 from skypane.spark.store.files import FileRef
 from skypane.spark.store.formats import FORMAT
-from skypane.spark.store.manifest import Manifest, SparkState, StoredPart
+from skypane.spark.store.manifest import Manifest, OutputRows, SparkState, StoredPart
+from skypane.spark.store.writers import Written
 from skypane.tuning.density import Density
 from skypane.tuning.elastic.elastic_state import ElasticState
 from skypane.tuning.elastic.loops import LoopState
@@ -40,7 +41,8 @@ STATE = SparkState(
     totals=Totals(3, 4, Judgement(7, 2)),
     clock=PaneClock((PaneRun(1, 2, 3, 4),)),
 )
-MANIFEST = Manifest(step=7, batch_id=6, kind="batch", state=STATE)
+OUTPUTS = {"results": OutputRows("/out", (Written("/out/_staging/a.parquet", 4, 5, 6),), 7)}
+MANIFEST = Manifest(step=7, batch_id=6, kind="batch", state=STATE, outputs=OUTPUTS)
 
 
 def test_every_field_of_the_state_comes_back() -> None:
@@ -63,4 +65,4 @@ def test_what_concerns_the_whole_query_is_outside_its_questions() -> None:
     assert {*body["tuning"]} == {each.name for each in fields(TuningState)}
     assert {*body["questions"]} == {""}
     stored = [*body["questions"][""], "progress", "tuning"]
-    assert sorted(stored) == sorted(each.name for each in fields(STATE))
+    assert sorted(stored) == sorted(["outputs", *(each.name for each in fields(STATE))])

@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.spark.schemas import local_dataframe, spark_schema, takes_arrow
-from skypane.spark.store.files import map_table
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
 from skypane.tables.batches import small_batches
 
@@ -21,10 +20,14 @@ _LOCAL_BYTES = 1 << 26
 
 
 class StepRows:
-    """The rows that one step emits to one sink: already computed, readable any number of times."""
+    """The rows that one step emits to one sink: already computed and stored, readable any number of times."""
 
-    def __init__(self, spark: SparkSession, schema: pa.Schema, written: Sequence[Written]) -> None:
+    def __init__(
+        self, spark: SparkSession, schema: pa.Schema, written: Sequence[Written], *, stored: bool = False
+    ) -> None:
         self._spark = spark
+        self.stored = stored
+        """Whether a process before this one wrote them, and sinks may have shown them already."""
         self.schema = schema
         self.written = list(written)
 
@@ -35,8 +38,14 @@ class StepRows:
 
     def table(self) -> pa.Table:
         """All of them, on the driver."""
-        tables = [map_table(file.path).cast(self.schema) for file in self.written]
+        tables = [self.read(file) for file in self.written if file.path]
         return pa.concat_tables(tables) if tables else self.schema.empty_table()
+
+    def read(self, file: Written) -> pa.Table:
+        """The rows of one file; refuse one that was lost or damaged since it was stored."""
+        if self.stored:
+            file.check()
+        return file.table().cast(self.schema)
 
     def dataframe(self) -> DataFrame:
         """As a Spark DataFrame; large outputs are read by the workers."""
@@ -44,14 +53,16 @@ class StepRows:
             return self._spark.createDataFrame([], spark_schema(self.schema))
         if self.rows <= _LOCAL_ROWS and takes_arrow(self._spark) and (table := self.table()).nbytes <= _LOCAL_BYTES:
             return local_dataframe(self._spark, table)
-        paths = [file.path for file in self.written]
+        files, schema = [file for file in self.written if file.path], self.schema
+        for file in files if self.stored else ():
+            file.check()
 
         def read(batches):  # type: ignore[no-untyped-def]
             for batch in batches:
                 for index in batch.column(0).to_pylist():
-                    yield from small_batches(map_table(paths[index]))
+                    yield from small_batches(files[index].table().cast(schema))
 
-        return self._spark.range(0, len(paths), 1, len(paths)).mapInArrow(read, spark_schema(self.schema))
+        return self._spark.range(0, len(files), 1, len(files)).mapInArrow(read, spark_schema(self.schema))
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,7 @@ class Continuation:
     query_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Of the checkpoint: a query that starts over with a new checkpoint is another query."""
     step: int = 0
-    """Committed so far. A crash may have left rows of the next step in the sink, never of later ones."""
+    """Committed so far. The sink has rows of later steps only if ``pending`` has some."""
     keys: Sequence[str] = ()
     """The key columns: together with ``window`` they tell which answer a revision replaces."""
     output: str = "sink"
@@ -70,8 +81,10 @@ class Continuation:
     """Where the query can be continued from, for messages."""
     revised: bool = False
     """Whether answers come again: the column ``revision`` is then ours, and not one that the records have."""
-    returns: bool = False
-    """Whether the query wrote to this :meth:`Sink.place` when it ran last."""
+    shown: int = 0
+    """The last committed step that had rows for this :meth:`Sink.place`: a sink without them is from a backup."""
+    pending: Sequence[Written] = ()
+    """Rows of the step after ``step``, stored before a crash. The sink may have shown them; they come again first."""
 
     @property
     def owner(self) -> dict[str, str | None]:
@@ -86,7 +99,8 @@ class Continuation:
 class Sink(ABC):
     """Where rows go. Only :meth:`publish` and :meth:`describe` are required.
 
-    Publishing a step twice must look like publishing it once: after a crash the same step comes again.
+    Publishing a step twice must look like publishing it once: after a crash the last step comes again, with the same
+    rows. A step is stored with all of its rows before any sink gets one of them.
     ``skypane.testing.sink_laws.check_sink`` checks it.
     """
 
@@ -104,7 +118,7 @@ class Sink(ABC):
 
     @abstractmethod
     def publish(self, step: int, rows: StepRows) -> None:
-        """Make the rows of a step visible, replacing those of an earlier attempt at the same step."""
+        """Make the rows of a step visible; those of a step that is there already are the same."""
 
     def close(self) -> None:  # noqa: B027 - most sinks have nothing to close
         """Called once, when the query has ended, if ``open`` succeeded."""

@@ -28,7 +28,7 @@ _STEPS = re.compile(r"batch_id=(\d+)")
 class CallableSink(Sink):
     """Calls ``function(DataFrame, step)`` for every step.
 
-    After a crash the last call may come again with the same id and the same rows: make it idempotent by the id.
+    After a crash the last call may come again, with the same step and the same rows: make it idempotent by the step.
     """
 
     def __init__(self, function: Callable[[DataFrame, int], object]) -> None:
@@ -77,11 +77,12 @@ class FormatSink(Sink):
             self._folder = folder
 
     def publish(self, step: int, rows: StepRows) -> None:
-        """Write the step's rows with Spark's own writer."""
+        """Write the step's rows with Spark's own writer; steps without rows are passed over."""
+        if not rows.rows:
+            return
         options = dict(self._options)
         writer = rows.dataframe().write.format(self._format)
         if self._format in _FILE_FORMATS:
-            # Written even when empty: an earlier attempt at this step may have left rows.
             name = f"batch_id={step}"
             path = f"{options.pop('path').rstrip('/')}/{name}"
             writer.options(**options).mode("overwrite").save(path)
@@ -90,8 +91,7 @@ class FormatSink(Sink):
             return
         if self._format == "delta":
             options |= {"txnAppId": self._transactions(), "txnVersion": str(step)}
-        if rows.rows:
-            writer.options(**options).mode("append").save()
+        writer.options(**options).mode("append").save()
 
     def close(self) -> None:
         """Let another query have the folder, as far as it may."""

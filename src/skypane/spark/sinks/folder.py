@@ -45,10 +45,10 @@ class SinkFolder:
 
     def open(self, continuation: Continuation) -> list[Published]:
         """Make the folder this query's and return what is in it, by step; refuse one that is another's."""
-        if continuation.returns and continuation.step and not self._own.marked:
+        if continuation.shown and not self._own.marked:
             raise OptionError(
                 f"{self._sink}: the folder {self.path} was removed or emptied since the query ran last; its "
-                f"{_ROWS[continuation.output]} up to step {continuation.step} are gone. Put it back, or give a new "
+                f"{_ROWS[continuation.output]} up to step {continuation.shown} are gone. Put it back, or give a new "
                 "folder for the rows that are to come."
             )
         marker = self._own.acquire()
@@ -56,9 +56,9 @@ class SinkFolder:
             with usable(self.path, self._sink):
                 found, owner = self._list(), marker.get("owner")
                 self._check_owner(owner, continuation, found)
-                self._check_steps(continuation.step, found)
                 logged = self._read_log() if owner is not None and continuation.owns(owner) else {}
                 self._check_complete(continuation.step, found, logged)
+                self._check_steps(continuation, found)
                 published = sorted(logged.get(name, Published(number, name)) for name, number in found.items())
                 # The log first: a new owner must not miss what an earlier one had.
                 self._new_log(published)
@@ -103,12 +103,17 @@ class SinkFolder:
             "its checkpoint; to start over, remove the folder first."
         )
 
-    def _check_steps(self, step: int, found: Mapping[str, int]) -> None:
-        newest = max(found.values(), default=0)
-        if newest > step + 1:
+    def _check_steps(self, continuation: Continuation, found: Mapping[str, int]) -> None:
+        newest, step = max(found.values(), default=0), continuation.step
+        if newest > step + bool(continuation.pending):
             raise OptionError(
                 f"{self._sink} has files up to step {newest}, but the checkpoint is at step {step}: one of them is "
                 "from an older backup. Restore both from one backup, or start over with new folders for both."
+            )
+        if newest < continuation.shown:
+            raise OptionError(
+                f"{self._sink} has files up to step {newest}, but the query wrote files of step {continuation.shown}: "
+                "it is from an older backup. Restore the newest one, or give a new folder for the rows to come."
             )
 
     def _check_complete(self, step: int, found: Mapping[str, int], logged: Mapping[str, Published]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from skypane.spark.sinks.upsert import replaced_by
 from skypane.spark.store.disk import disk, ensure_folder, matching
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.folders import local_path, usable
-from skypane.spark.store.writers import ParquetWriter, RowWriter
+from skypane.spark.store.writers import ParquetWriter, RowWriter, Written
 
 _STAGING = "_staging"
 _SCHEMA = "schema.parquet"
@@ -31,7 +31,7 @@ _NAMES = re.compile(r"step-(\d{10,})-\d{4,}\.parquet")
 class ParquetSink(Sink):
     """A folder of Parquet files, one or a few per step, that ``spark.read.parquet(path)`` reads at any time.
 
-    Files of a step have fixed names and are moved into place whole, so that a repeated step replaces its own files.
+    Files of a step have fixed names and are moved into place whole, so that a step that comes again changes nothing.
     With ``allowed_lateness`` a revision replaces the answer of its key and window: the file that has it is written
     again without it, after the new one is in place. The folder belongs to one query, and is refused to all others.
     """
@@ -58,7 +58,7 @@ class ParquetSink(Sink):
             with usable(self.path, self._option):
                 self._spark_schema = spark_schema(schema).json()
                 self._keys = tuple(continuation.keys)
-                self._clear_staging()
+                self._clear_staging({Path(file.path).name for file in continuation.pending})
                 empty = self._stage(schema.empty_table())
                 disk().rename(empty, self.path / _SCHEMA)
                 self._revised = continuation.revised
@@ -73,24 +73,23 @@ class ParquetSink(Sink):
         return ParquetWriter(str(self.path / _STAGING), self._spark_schema)
 
     def publish(self, step: int, rows: StepRows) -> None:
-        """Move the step's files into place and remove what an earlier attempt had more."""
-        names = [f"step-{step:010d}-{index:04d}.parquet" for index in range(len(rows.written))]
-        had = self._index.of_step(step)
-        stale = [file for file in had if file.name not in names]
-        self._remove(stale)
-        for name, file in zip(names, rows.written, strict=True):
-            reach("results.staged")
-            disk().sync(Path(file.path))
-            disk().rename(Path(file.path), self.path / name)
-        if names or stale:
-            disk().sync(self.path)
+        """Move the step's files into place, but for those that are there since before a crash."""
+        written = [file for file in rows.written if file.path]
+        if not written:
+            return
+        names = [f"step-{step:010d}-{index:04d}.parquet" for index in range(len(written))]
+        there = {file.name for file in self._index.of_step(step)}
+        for name, file in zip(names, written, strict=True):
+            if name not in there:
+                reach("results.staged")
+                disk().rename(self._staged(file, rows), self.path / name)
+        disk().sync(self.path)
         files = [Published(step, name) for name in names]
         if self._revised:
             files = [self._with_starts(file) for file in files]
         self._folder.added(files)
-        if files or had:
-            self._index.replace(step, files)
-        if names and self._revised:
+        self._index.replace(step, files)
+        if self._revised:
             self._replace(step, names)
 
     def close(self) -> None:
@@ -129,12 +128,23 @@ class ParquetSink(Sink):
     def _stage(self, table: pa.Table) -> Path:
         return Path(ParquetWriter(str(self.path / _STAGING), self._spark_schema).write_always([table]).path)
 
-    def _clear_staging(self) -> None:
-        """Remove what crashed attempts left behind."""
+    def _staged(self, file: Written, rows: StepRows) -> Path:
+        """Where the file is in our own staging folder: our workers wrote it there, unless another sink's did."""
+        own = self.path / _STAGING / Path(file.path).name
+        if not disk().exists(own):
+            own = self._stage(rows.read(file))
+            disk().sync(own)
+        elif rows.stored:
+            file._replace(path=str(own)).check()
+        return own
+
+    def _clear_staging(self, pending: Collection[str]) -> None:
+        """Remove what crashed attempts left behind, but for rows that come next."""
         staging = self.path / _STAGING
         ensure_folder(staging)
         for path in matching(staging, "rows-*.parquet"):
-            disk().remove(path)
+            if path.name not in pending:
+                disk().remove(path)
 
     def _with_starts(self, file: Published) -> Published:
         """The file with its windows noted: looked up if need be, once."""

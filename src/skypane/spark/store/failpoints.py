@@ -14,14 +14,14 @@ from typing import Final
 POINTS: Final = (
     "step.begin",
     "panes.done",
-    "intent.logged",
     "windows.done",
+    "manifest.written",
+    "step.prepared",
     "results.staged",
     "results.published",
     "late.published",
     "failed.published",
     "quarantine.published",
-    "manifest.written",
     "manifest.committed",
     "step.cleaned",
 )

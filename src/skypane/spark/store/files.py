@@ -61,6 +61,13 @@ def read_table(folder: Path, ref: FileRef) -> pa.Table:
     return pa.ipc.open_file(pa.BufferReader(body)).read_all()
 
 
+def checksum(path: Path) -> tuple[int, int]:
+    """How many bytes a file has, and their checksum."""
+    with disk().mapped(path) as file:
+        body = file.read_buffer()
+    return body.size, zlib.crc32(body)
+
+
 def map_table(path: str) -> pa.Table:
     """Read a table written by this step; the pages stay in the file cache."""
     return pa.ipc.open_file(disk().mapped(Path(path))).read_all()

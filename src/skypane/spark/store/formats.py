@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 from skypane.model.errors import CheckpointError
 
 FORMAT: Final = 4
-FileKind = Literal["query", "manifest", "intent", "folder"]
+FileKind = Literal["query", "manifest", "folder"]
 Body = dict[str, Any]
 Migration: TypeAlias = Callable[[FileKind, Body], Body]
 
@@ -25,7 +25,6 @@ _FORMAT_UP_TO_3: Final = "version"
 _HAS: Final[Mapping[FileKind, frozenset[str]]] = {
     "query": frozenset({"id", "questions"}),
     "manifest": frozenset({"step", "questions"}),
-    "intent": frozenset({"step", "kind", "ending", "now_us"}),
     "folder": frozenset({"kind"}),
 }
 """By what a file is known to be what its name says."""

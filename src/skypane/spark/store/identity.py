@@ -28,8 +28,6 @@ class QuestionIdentity:
 
     query: Mapping[str, Any]
     """The fingerprint: another one needs a new checkpoint."""
-    places: Mapping[str, str]
-    """Where the sinks wrote to in the last run, by output."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Identity:
     @classmethod
     def new(cls, fingerprint: Mapping[str, Any]) -> Identity:
         """A query that no folder knows yet."""
-        return cls(uuid.uuid4().hex, {UNNAMED: QuestionIdentity(fingerprint, {})})
+        return cls(uuid.uuid4().hex, {UNNAMED: QuestionIdentity(fingerprint)})
 
     @property
     def question(self) -> QuestionIdentity:
@@ -52,10 +50,6 @@ class Identity:
     def with_query(self, fingerprint: Mapping[str, Any]) -> Identity:
         """The same query with a fingerprint whose changes are accepted."""
         return replace(self, questions={UNNAMED: replace(self.question, query=fingerprint)})
-
-    def with_places(self, places: Mapping[str, str]) -> Identity:
-        """The same query with sinks that write to these places."""
-        return replace(self, questions={UNNAMED: replace(self.question, places=dict(places))})
 
     def to_json(self) -> dict[str, Any]:
         """The body of a file, without its format."""

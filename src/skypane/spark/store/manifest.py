@@ -1,4 +1,6 @@
-"""Manifest: one committed step - the state to continue from, with its rows in files.
+"""Manifest: one step - the state to continue from, and the rows that its outputs show, with all rows in files.
+
+It is written when the step is prepared, before any sink shows a row of it, and commits the step when all of them do.
 
 In JSON::
 
@@ -18,6 +20,7 @@ from skypane.flow.latency import PaneClock
 from skypane.flow.reports import StateRows
 from skypane.flow.shares import GroupRange
 from skypane.flow.state import StepState, Totals
+from skypane.flow.step import Stepped
 from skypane.lateness.policy import Judgement
 from skypane.lateness.progress import Progress
 from skypane.model.codec import lenient, plain, strict
@@ -25,6 +28,7 @@ from skypane.model.errors import CheckpointError
 from skypane.model.ledger import Ledger
 from skypane.model.panes import PaneRange
 from skypane.spark.store.files import FileRef
+from skypane.spark.store.writers import Written
 from skypane.tuning.tuner import TuningState
 
 StepKind = Literal["start", "batch", "idle", "flush"]
@@ -46,7 +50,19 @@ class StoredPart:
     """Of the past: how many times it was merged."""
 
 
+@dataclass(frozen=True)
+class OutputRows:
+    """The rows of one output of a step, and where they go."""
+
+    place: str | None
+    """That of the sink; ``None`` if it has none."""
+    files: tuple[Written, ...]
+    shown: int
+    """The last step with rows for this place: this one, if it has any."""
+
+
 SparkState = StepState[StoredPart, TuningState]
+SparkStepped = Stepped[Written, StoredPart, TuningState]
 
 
 @dataclass(frozen=True)
@@ -58,11 +74,23 @@ class Manifest:
     """The newest batch of the source that is in it."""
     kind: StepKind
     state: SparkState
+    outputs: Mapping[str, OutputRows] = field(default_factory=dict)
+    """The rows of the step, by output."""
 
     @property
     def files(self) -> set[str]:
         """The names of all state files that it needs."""
         return {part.file.name for part in self.state.rows.parts}
+
+    @property
+    def row_files(self) -> list[Written]:
+        """The files that hold rows of the step, of all outputs."""
+        return [file for output in self.outputs.values() for file in output.files if file.path]
+
+    def shown(self, output: str, place: str | None) -> int:
+        """The last step of which the output has rows at this place; 0 if there is none."""
+        known = self.outputs.get(output)
+        return known.shown if known is not None and known.place == place else 0
 
     def to_json(self) -> dict[str, Any]:
         """The body of a file, without its format."""
@@ -71,11 +99,14 @@ class Manifest:
             batch_id=self.batch_id,
             kind=self.kind,
             progress=self.state.progress,
-            questions={UNNAMED: StoredQuestion(**{name: getattr(self.state, name) for name in _ANSWER_FIELDS})},
+            questions={UNNAMED: StoredQuestion(**self._answers(), outputs=self.outputs)},
             tuning=self.state.tuning,
         )
         body: dict[str, Any] = plain(stored)
         return body
+
+    def _answers(self) -> dict[str, Any]:
+        return {name: getattr(self.state, name) for name in _ANSWER_FIELDS}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Manifest:
@@ -87,7 +118,7 @@ class Manifest:
         answers = {name: getattr(question, name) for name in _ANSWER_FIELDS}
         tuning = lenient(stored.tuning, TuningState) or TuningState()
         state = SparkState(progress=stored.progress, tuning=tuning, **answers)
-        return cls(step=stored.step, batch_id=stored.batch_id, kind=stored.kind, state=state)
+        return cls(stored.step, batch_id=stored.batch_id, kind=stored.kind, state=state, outputs=question.outputs)
 
 
 UNNAMED = ""
@@ -96,7 +127,7 @@ UNNAMED = ""
 
 @dataclass(frozen=True)
 class StoredQuestion:
-    """The fields of the state that belong to one question. None has a default: what is missing is not empty."""
+    """What belongs to one question. Nothing has a default: what is missing is not empty."""
 
     rows: StateRows[StoredPart]
     ledger: Ledger
@@ -104,9 +135,11 @@ class StoredQuestion:
     emitted_at: int
     totals: Totals
     clock: PaneClock
+    outputs: Mapping[str, OutputRows]
 
 
-_ANSWER_FIELDS = tuple(each.name for each in fields(StoredQuestion))
+_ANSWER_FIELDS = tuple(each.name for each in fields(StoredQuestion) if each.name != "outputs")
+"""Those that are fields of the state."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skypane.model.errors import CheckpointError
 from skypane.spark.store.disk import disk
-from skypane.spark.store.files import unique_name
+from skypane.spark.store.files import checksum, map_table, unique_name
+
+_PARQUET = ".parquet"
 
 
 class Written(NamedTuple):
@@ -20,6 +23,29 @@ class Written(NamedTuple):
 
     path: str
     rows: int
+    bytes: int = 0
+    crc32: int = 0
+
+    @classmethod
+    def at(cls, path: str, rows: int) -> Written:
+        """The file that was just written there."""
+        return cls(path, rows, *checksum(Path(path)))
+
+    def check(self) -> None:
+        """Refuse a file that is no longer there, or no longer what was written."""
+        path = Path(self.path)
+        remedy = "Restore it from a backup, or start over with a new checkpoint folder and new sinks."
+        if not disk().exists(path):
+            raise CheckpointError(f"The file {path}, which has rows that no sink has shown yet, is missing. {remedy}")
+        if checksum(path) != (self.bytes, self.crc32):
+            raise CheckpointError(f"The file {path} is damaged: its checksum does not match. {remedy}")
+
+    def table(self) -> pa.Table:
+        """The rows, by the format that the name has."""
+        if self.path.endswith(_PARQUET):
+            with disk().reader(Path(self.path)) as file:
+                return pq.ParquetFile(file).read()
+        return map_table(self.path)
 
 
 class RowWriter(ABC):
@@ -45,7 +71,7 @@ class ArrowWriter(RowWriter):
         with disk().writer(Path(path)) as file, pa.ipc.new_file(file, tables[0].schema) as writer:
             for table in tables:
                 writer.write_table(table)
-        return Written(path, rows)
+        return Written.at(path, rows)
 
 
 @dataclass(frozen=True)
@@ -63,7 +89,7 @@ class ParquetWriter(RowWriter):
 
     def write_always(self, tables: Sequence[pa.Table]) -> Written:
         """One file, even if it has no rows: it still says what the columns are."""
-        path = f"{self.folder}/{unique_name('rows', '.parquet')}"
+        path = f"{self.folder}/{unique_name('rows', _PARQUET)}"
         rows = 0
         with (
             disk().writer(Path(path)) as file,
@@ -80,7 +106,7 @@ class ParquetWriter(RowWriter):
                 rows += table.num_rows
             # Not as metadata of the Arrow schema, which is left out: Arrow's own notation would be of no use to Spark.
             writer.add_key_value_metadata({"org.apache.spark.sql.parquet.row.metadata": self.spark_schema})
-        return Written(path, rows)
+        return Written.at(path, rows)
 
 
 def _repeating(name: str, kind: pa.DataType) -> Iterator[str]:
