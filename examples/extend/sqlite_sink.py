@@ -17,7 +17,7 @@ class SqliteSink(sp.extend.Sink):
         self._path = path
 
     def publish(self, step: int, rows: sp.extend.StepRows) -> None:
-        """In one transaction: what an earlier attempt at the step has left is replaced, also by nothing."""
+        """In one transaction: a step that comes again replaces itself."""
         texts = [(step, json.dumps(row, default=str)) for row in rows.table().to_pylist()]
         with closing(sqlite3.connect(self._path)) as database, database:
             database.execute("CREATE TABLE IF NOT EXISTS answers (step INTEGER, row TEXT)")
