@@ -1,14 +1,13 @@
-"""CallableSink and FormatSink: your own function, or any Spark batch format, as a sink."""
+"""FormatSink: any Spark batch format as a sink."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from skypane.model.errors import OptionError
 from skypane.spark.sinks.base import Continuation, Sink, StepRows
@@ -23,25 +22,6 @@ _EXACT_TIMES = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 _STEPS = re.compile(r"batch_id=(\d+)")
-
-
-class CallableSink(Sink):
-    """Calls ``function(DataFrame, step)`` for every step.
-
-    After a crash the last call may come again with the same id and the same rows: make it idempotent by the id.
-    """
-
-    def __init__(self, function: Callable[[DataFrame, int], object]) -> None:
-        self._function = function
-
-    def publish(self, step: int, rows: StepRows) -> None:
-        """Call it; steps without rows are passed over."""
-        if rows.rows:
-            self._function(rows.dataframe(), step)
-
-    def describe(self) -> str:
-        """The function's name, for ``explain()``."""
-        return f"calls {getattr(self._function, '__qualname__', repr(self._function))}"
 
 
 class FormatSink(Sink):
@@ -118,47 +98,6 @@ class FormatSink(Sink):
         return f"Spark format {self._format} {self._options.get('path', '')}".rstrip()
 
 
-class DiscardSink(Sink):
-    """Counts rows and drops them in the workers: for measuring."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self._last = (0, 0)
-        self._continuation: Continuation | None = None
-
-    def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
-        """Another query is counted from nothing."""
-        del spark, schema
-        before, self._continuation = self._continuation, continuation or Continuation()
-        if before is None or not self._continuation.owns(before.owner):
-            self.rows, self._last = 0, (0, 0)
-
-    def writer(self, scratch: Any) -> Any:
-        """Write nothing: rows stay on the workers."""
-        from skypane.spark.store.writers import CountingWriter  # noqa: PLC0415
-
-        del scratch
-        return CountingWriter()
-
-    def publish(self, step: int, rows: StepRows) -> None:
-        """Add up; a step that comes again is counted once."""
-        last_step, last_rows = self._last
-        self.rows += rows.rows - (last_rows if step == last_step else 0)
-        self._last = (step, rows.rows)
-
-    def describe(self) -> str:
-        """One line for ``explain()``."""
-        return "discarded"
-
-
-class SinkNotChosen(DiscardSink):
-    """A placeholder for ``explain()`` before ``start()``, when no sink is chosen yet."""
-
-    def describe(self) -> str:
-        """One line for ``explain()``: the sink is chosen by ``start()``."""
-        return "to the sink that start() is given"
-
-
 def _local(path: str) -> Path | None:
     """The local folder that Spark understands by a path, which has no escapes for Spark; ``None`` if it is not one."""
     match = re.fullmatch(r"(?:file:(?://(?=/))?)?(/.*|[^:]+)", path)
@@ -169,15 +108,3 @@ def _is_local(spark: SparkSession) -> bool:
     """Whether a path without a scheme is one of this computer for Spark."""
     conf = spark._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001 - there is no other way
     return str(conf.get("fs.defaultFS")).startswith("file:")
-
-
-def as_sink(value: object, option: str) -> Sink:
-    """A sink from what a user gave: a sink, or a function of (DataFrame, step)."""
-    if isinstance(value, Sink):
-        return value
-    if callable(value) and not isinstance(value, type):
-        return CallableSink(value)
-    raise OptionError(
-        f"{option}={value!r} is not a sink. Give sp.ParquetSink(path), sp.MemorySink(name), sp.ConsoleSink(), "
-        "sp.FormatSink(format, ...), or a function of (DataFrame, step)."
-    )
