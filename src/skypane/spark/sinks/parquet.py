@@ -70,10 +70,12 @@ class ParquetSink(Sink):
     def writer(self, scratch: Path) -> RowWriter:
         """Workers write Parquet straight into the staging folder."""
         del scratch
+        self._folder.check_there()
         return ParquetWriter(str(self.path / _STAGING), self._spark_schema)
 
     def publish(self, step: int, rows: StepRows) -> None:
         """Move the step's files into place and remove what an earlier attempt had more."""
+        self._folder.check_there()
         names = [f"step-{step:010d}-{index:04d}.parquet" for index in range(len(rows.written))]
         had = self._index.of_step(step)
         stale = [file for file in had if file.name not in names]
