@@ -21,8 +21,14 @@ NUMBERS = pa.schema([("n", pa.int64())])
 DERBY = {"url": "jdbc:derby:memory:storable;create=true", "dbtable": "t"}
 
 
+def columns_of(ddl: str) -> StructType:
+    parsed = StructType.fromDDL(ddl)
+    assert isinstance(parsed, StructType)
+    return parsed
+
+
 def check(spark: SparkSession, name: str, rows: str, **options: str) -> None:
-    check_storable(spark, Target(f"FormatSink({name!r})", name, options), StructType.fromDDL(rows))
+    check_storable(spark, Target(f"FormatSink({name!r})", name, options), columns_of(rows))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +92,7 @@ def test_the_columns_of_the_message_can_be_stored(spark: SparkSession, name: str
     found = re.search(r"columns=\[(.*)\]; or use", str(refused.value))
     assert found
     columns = SelectedColumns.of(re.findall(r'"(.*?)"', found[1]), "it")
-    check_storable(spark, Target("it", name, options), columns.check(spark, StructType.fromDDL(rows)))
+    check_storable(spark, Target("it", name, options), columns.check(spark, columns_of(rows)))
 
 
 def test_nothing_is_touched(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def check_storable(spark: SparkSession, target: Target, rows: StructType) -> Non
         with _refused(target):
             _options_of_jdbc(spark, target)
         _check_types(target, rows, _stored_by_jdbc(spark, target))
-    elif (writer := _file_format(spark, provider)) is not None:
+    elif provider is not None and (writer := _file_format(spark, provider)) is not None:
         _check_types(target, rows, lambda kind: bool(writer.supportDataType(_java(spark, kind))))
         if writer.getClass().getName().startswith(_OF_SPARK):
             with _refused(target):
@@ -104,10 +104,13 @@ def _check_text(target: Target, rows: StructType) -> None:
 
 
 def _provider(spark: SparkSession, target: Target) -> Any:
-    """The class that Spark finds for the format."""
+    """The class that Spark finds for the format; ``None`` for a source that is written in Python."""
     if target.name in _READ_ONLY:
         raise OptionError(f"{target.sink}: Spark can read {target.format}, but not write it. Choose another format.")
     session = spark._jsparkSession  # noqa: SLF001 - Python has no name for it
+    # Asked first: the other way Spark finds them only from a thread that has a session of its own.
+    if session.sessionState().dataSourceManager().dataSourceExists(target.format):
+        return None
     try:
         return _class(spark, f"{_SQL}.DataSource").lookupDataSource(target.format, session.sessionState().conf())
     except (PySparkException, Py4JJavaError) as error:
