@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
@@ -68,6 +69,24 @@ def test_parquet_can_be_read_before_the_first_result(spark: SparkSession, tmp_pa
         assert df.count() == 0
     finally:
         running.stop()
+
+
+def test_a_folder_that_is_removed_under_a_running_query_ends_it(spark: SparkSession, tmp_path: Path) -> None:
+    batches = random_batches(seed=7, batches=4)
+    write_batches(tmp_path / "in", batches[:2])
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city")
+    late = CollectSink()
+    query = stream.window("1 second").skyline(minimize="a", maximize="b")
+    running = query.start(sink=sp.ParquetSink(tmp_path / "out"), late=late, trigger="50 ms", idle_timeout=None)
+    try:
+        late.wait_for_steps(2)
+        shutil.rmtree(tmp_path / "out")
+        write_batches(tmp_path / "in", batches[3:], first=3)
+        with pytest.raises(sp.StorageError, match="was removed while the query was running"):
+            running.await_termination(WAIT_S)
+    finally:
+        running.stop()
+    assert not (tmp_path / "out").exists()
 
 
 def test_parquet_replaces_the_files_of_an_earlier_attempt(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ what it thinks of its options.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ _READ_ONLY: Final = {"rate", "rate-micro-batch", "socket", "statestore", "state-
 }
 """Formats that Spark finds, and that have no writer."""
 _SQL: Final = "org.apache.spark.sql.execution.datasources"
+_CODES: Final = re.compile(r"^\[[A-Z_.]+\] | SQLSTATE: \w+")
 _OF_SPARK: Final = "org.apache.spark."
 """Whose writers are known to do nothing when a write is prepared."""
 _OF_KAFKA: Final = ("key", "value", "topic", "partition", "headers")
@@ -192,9 +194,9 @@ def _refused(target: Target) -> Iterator[None]:
 
 
 def _why(error: PySparkException | Py4JJavaError) -> str:
-    """Spark's own words, the first line of them."""
+    """Spark's own words, the first line of them, without the codes of its errors."""
     text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else spark_failure(error)
-    return str(text or type(error).__name__).strip().splitlines()[0]
+    return _CODES.sub("", str(text or type(error).__name__).strip().splitlines()[0])
 
 
 def _jvm(spark: SparkSession) -> Any:
