@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from skypane.spark.query import RunningQuery
     from skypane.spark.session import embedded_session
     from skypane.spark.sinks.console import ConsoleSink
-    from skypane.spark.sinks.custom import DiscardSink, FormatSink
+    from skypane.spark.sinks.discard import DiscardSink
+    from skypane.spark.sinks.format import FormatSink
     from skypane.spark.sinks.memory import MemorySink
     from skypane.spark.sinks.parquet import ParquetSink
     from skypane.spark.sources import register_sources
@@ -75,7 +76,8 @@ _MODULES = modules_by_name(
         "skypane.spark.query": ("RunningQuery",),
         "skypane.spark.session": ("embedded_session",),
         "skypane.spark.sinks.console": ("ConsoleSink",),
-        "skypane.spark.sinks.custom": ("DiscardSink", "FormatSink"),
+        "skypane.spark.sinks.discard": ("DiscardSink",),
+        "skypane.spark.sinks.format": ("FormatSink",),
         "skypane.spark.sinks.memory": ("MemorySink",),
         "skypane.spark.sinks.parquet": ("ParquetSink",),
         "skypane.spark.sources": ("register_sources",),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skypane.queries.base import Dominance, Expression, Grouped, Invalid, Query, Row, Selection
     from skypane.queries.preferences import Preferences
     from skypane.spark.sinks.base import Continuation, Sink, StepRows
-    from skypane.spark.sinks.custom import CallableSink
+    from skypane.spark.sinks.callable import CallableSink
     from skypane.tuning.elastic.controllers import ElasticController, ElasticDecision, Snapshot
     from skypane.tuning.patterns import Pattern, Work
     from skypane.tuning.patterns.extent import Extent
@@ -45,7 +45,7 @@ _MODULES = modules_by_name(
         "skypane.queries.base": ("Dominance", "Expression", "Grouped", "Invalid", "Query", "Row", "Selection"),
         "skypane.queries.preferences": ("Preferences",),
         "skypane.spark.sinks.base": ("Continuation", "Sink", "StepRows"),
-        "skypane.spark.sinks.custom": ("CallableSink",),
+        "skypane.spark.sinks.callable": ("CallableSink",),
         "skypane.tuning.elastic.controllers": ("ElasticController", "ElasticDecision", "Snapshot"),
         "skypane.tuning.patterns": ("Pattern", "Work"),
         "skypane.tuning.patterns.extent": ("Extent",),

@@ -148,6 +148,15 @@ def test_the_command_line_says_the_same_as_a_file() -> None:
     }
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["parquet", "Parquet", "org.apache.spark.sql.parquet"])
+def test_a_format_is_the_same_however_it_is_written(name: str, folder: Path) -> None:
+    spec = load_spec(written(folder, COMPLETE), given_settings({"sink_format": f"{name}:out"}))
+    assert isinstance(plan(spec).run.sink, sp.ParquetSink)
+    spec = load_spec(written(folder, COMPLETE.replace("[sink]", f'[sink]\nformat = "{name}"')), given_settings({}))
+    assert isinstance(plan(spec).run.sink, sp.ParquetSink)
+
+
 @pytest.mark.parametrize(
     ("text", "policy"),
     [
@@ -255,6 +264,11 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--checkpoint", "hdfs://a/b"], ["hdfs://"]),
         (["--sink", "csv:x", "--sink-option", "path=y"], ["[sink] options has 'path'"]),
         (["--sink", ":x"], ["has no format"]),
+        (["--sink", "Parquet"], ["needs a path", "--sink parquet:FOLDER"]),
+        (["--sink", "CONSOLE", "--sink-option", "a=b"], ["format console takes no options"]),
+        (["--sink", "parquet:x", "--sink-column", "a"], ["format parquet takes no columns"]),
+        (["--sink", "Json:query.toml"], ["sink: the folder", "query.toml is a file"]),
+        (["--source", "Skypane-Traffic", "--source-option", "sped=1"], ["unknown option 'sped'", "did you mean"]),
     ],
 )
 def test_mistakes_are_told_before_spark_is_started(arguments: list[str], words: list[str], folder: Path) -> None:
@@ -417,6 +431,28 @@ def test_limits_that_cannot_be_kept_fail_the_check(spark: SparkSession, monkeypa
     said = runner.invoke(app, ["run", "--check", "--source", "skypane-traffic", *asked, "--min-degree", "50"])
     assert said.exit_code == 2
     assert "min_degree=50 is more than the 2 tasks that Spark can run here at a time" in said.output
+
+
+@pytest.mark.spark
+def test_rows_that_a_format_cannot_store_fail_the_check(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skypane.cli.run.embedded", lambda *_: nullcontext(spark))
+    written(folder, COMPLETE.replace("[sink]", '[sink]\nformat = "CSV"'))
+    said = runner.invoke(app, ["run", "--check", "query.toml"], env={"COLUMNS": "1000"})
+    assert said.exit_code == 2
+    assert "cannot store the column 'window'" in said.output
+    assert "Checked against the source" not in said.output
+    columns = ["--sink-column", "key", "--sink-column", "window.start AS window_start"]
+    said = runner.invoke(app, ["run", "--check", "query.toml", *columns])
+    assert said.exit_code == 0, said.output
+    written(folder, COMPLETE.replace("[sink]", '[sink]\nformat = "CSV"\ncolumns = ["key", "window.start AS w", "a0"]'))
+    said = runner.invoke(app, ["run", "--check", "query.toml"])
+    assert said.exit_code == 0, said.output
+    assert not (folder / "out").exists()
+    said = runner.invoke(app, ["run", "--check", "query.toml", "--sink", "nosuch:out"])
+    assert said.exit_code == 2
+    assert "nosuch" in said.output
 
 
 def test_stages_stay_in_their_column_on_a_narrow_terminal() -> None:

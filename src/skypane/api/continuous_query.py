@@ -31,7 +31,7 @@ from skypane.spark.launch import launch
 from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.session import is_embedded
-from skypane.spark.sinks.custom import SinkNotChosen
+from skypane.spark.sinks.not_chosen import SinkNotChosen
 from skypane.tuning.elastic.elastic import Elastic
 from skypane.tuning.patterns.base import Pattern
 

@@ -6,7 +6,7 @@ from skypane.api.options.run_options import RunOptions
 from skypane.lateness.punctuator import Punctuator
 from skypane.model.durations import parse_duration_us
 from skypane.spark.options import LaunchOptions
-from skypane.spark.sinks.custom import as_sink
+from skypane.spark.sinks.as_sink import as_sink
 from skypane.tuning.parallel_plan import ParallelPlan
 
 

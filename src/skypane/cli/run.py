@@ -21,6 +21,7 @@ from skypane.cli.run_query import Planned, plan
 from skypane.cli.run_spec import Spec, load_spec
 from skypane.cli.stopping import StopRequest, children_ignore
 from skypane.model.errors import SkypaneError
+from skypane.spark.format_name import format_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -115,7 +116,7 @@ def _watch(
 
 def _on_console(planned: Planned) -> bool:
     sink = planned.spec["sink"]
-    return not sink or sink.get("format") == "console"
+    return not sink or format_name(sink.get("format", "")) == "console"
 
 
 def _say(console: Console, text: str) -> None:

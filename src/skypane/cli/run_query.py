@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import skypane as sp
@@ -17,7 +18,9 @@ from skypane.model.errors import OptionError, SchemaError
 from skypane.queries.base import find_column
 from skypane.queries.fold import Fold
 from skypane.queries.functions.loading import load
+from skypane.spark.format_name import format_name
 from skypane.spark.shipping import ship_by_value
+from skypane.spark.sinks.base import Sink
 from skypane.spark.store.folders import local_path
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream as GeneratedStream
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from skypane.api.stream import Stream
     from skypane.api.windowed import Windowed
     from skypane.flow.definition import Definition
-    from skypane.spark.sinks.base import Sink
 
 _OF_TYPE: Mapping[str, tuple[str, ...]] = {
     "skyline": ("minimize", "maximize"),
@@ -42,6 +44,8 @@ _OF_TYPE: Mapping[str, tuple[str, ...]] = {
 }
 """The settings of each type of query; those that are not lists are needed."""
 _NO_KEYS = "skypane-traffic makes a column 'key' where its option keys says how many: --source-option keys=4."
+OWN_SINKS = ("console", "discard", "parquet")
+"""The formats that are sinks of their own; every other one is Spark's."""
 _OF_POLICY = {option.name for option in OPTIONS if option.of_policy}
 
 
@@ -70,7 +74,7 @@ def plan(spec: Spec) -> Planned:
     query = _query(spec)
     run = _run(spec)
     definition, _ = query.plan(run, slots=1)
-    _check_places(spec)
+    _check_places(run)
     _check_generated(spec["source"], definition)
     return Planned(spec, query, run)
 
@@ -155,9 +159,11 @@ def _run(spec: Spec) -> RunOptions:
 
 
 def _sink(settings: Mapping[str, Any], name: str) -> Sink:
-    kind, path, options = settings.get("format", "parquet"), settings.get("path"), settings.get("options", {})
-    if kind in ("console", "discard", "parquet") and options:
-        raise OptionError(f"[{name}] of format {kind} takes no options.")
+    written, path = settings.get("format", "parquet"), settings.get("path")
+    kind, options, columns = format_name(written), settings.get("options", {}), settings.get("columns")
+    for given, what in ((options, "options"), (columns, "columns")):
+        if kind in OWN_SINKS and given:
+            raise OptionError(f"[{name}] of format {kind} takes no {what}.")
     if kind in ("console", "discard"):
         return sp.ConsoleSink() if kind == "console" else sp.DiscardSink()
     if kind == "parquet":
@@ -166,24 +172,27 @@ def _sink(settings: Mapping[str, Any], name: str) -> Sink:
                 f"[{name}] of format parquet needs a path: path = ... in the file, or --{name} parquet:FOLDER."
             )
         return sp.ParquetSink(path)
-    for taken in {"path", "format", "self"} & set(options):
+    for taken in {"path", "format", "columns", "self"} & set(options):
         raise OptionError(f"[{name}] options has {taken!r}: give it as a setting of the section itself.")
     if not kind:
         raise OptionError(f"[{name}] has no format: write --{name} FORMAT:PATH, e.g. --{name} parquet:out.")
-    return sp.FormatSink(kind, **({} if path is None else {"path": path}), **options)
+    return sp.FormatSink(written, columns=columns, **({} if path is None else {"path": path}), **options)
 
 
-def _check_places(spec: Spec) -> None:
+def _check_places(run: RunOptions) -> None:
     """A folder that cannot be made is noticed before Spark has been started for it."""
-    places = {name: spec[name].get("path") for name in SINKS if spec[name].get("format", "parquet") == "parquet"}
-    for name, place in {**places, "checkpoint": spec["run"].get("checkpoint")}.items():
-        if place is not None:
-            check_folder(name, local_path(place, name))
+    sinks = {name: getattr(run, name) for name in SINKS}
+    places: dict[str, Any] = {name: sink.place() for name, sink in sinks.items() if isinstance(sink, Sink)}
+    if run.checkpoint is not None:
+        places["checkpoint"] = local_path(run.checkpoint, "checkpoint")
+    for name, place in places.items():
+        if isinstance(place, Path):
+            check_folder(name, place)
 
 
 def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
     """The columns of a generated stream are known without Spark."""
-    if source["format"] == "skypane-traffic":
+    if format_name(source["format"]) == "skypane-traffic":
         schema = GeneratedStream(TrafficSpec.from_options(source.get("options", {}))).schema
         find_column(schema, definition.time, "Time column")
         try:

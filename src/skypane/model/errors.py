@@ -24,7 +24,7 @@ class FunctionError(SkypaneError, RuntimeError):
 
 
 class StorageError(SkypaneError, RuntimeError):
-    """There is no room for what a step writes."""
+    """A step cannot be written: there is no room, or its folder was removed."""
 
 
 class CheckpointError(SkypaneError, RuntimeError):

@@ -10,12 +10,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
+from skypane.flow.program import Program
 from skypane.flow.windows.lowering import FAILED
 from skypane.model.columns import DELAY, GROUP, HARMFUL, ID, REASON, WATERMARK
 from skypane.model.errors import OptionError, SchemaError
 from skypane.spark.executors.choice import degree_limit
 from skypane.spark.fingerprint import fingerprint
 from skypane.spark.options import LaunchOptions
+from skypane.spark.outputs import outputs_of
 from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
 from skypane.spark.schemas import arrow_schema
 from skypane.spark.shipping import check_ships
@@ -54,7 +56,10 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
     prepared = with_computed_columns(normal, definition.query, definition.keys, with_id=with_id)
     seen_by_workers = arrow_schema(prepared)
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
-    return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
+    definition = replace(definition, time_zone=records.field(definition.time).type.tz)
+    for output in outputs_of(Program.of(definition), options, records, seen_by_workers):
+        output.sink.check(df.sparkSession, output.schema)
+    return CheckedQuery(prepared, records, definition)
 
 
 def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> tuple[Definition, bool]:

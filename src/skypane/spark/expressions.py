@@ -41,7 +41,7 @@ def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> Da
     if not expressions:
         return df
     lenient = in_session(df, session_copy(df, _LENIENT))
-    with _unlogged():
+    with unlogged():
         if not _all_fine(lenient, list(expressions.values())):
             for expression in expressions.values():
                 _check(lenient, expression)
@@ -50,7 +50,7 @@ def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> Da
 
 
 @contextmanager
-def _unlogged() -> Iterator[None]:
+def unlogged() -> Iterator[None]:
     """Keep PySpark from logging refused expressions of this thread with a Java stack; the error says why."""
     here = threading.get_ident()
 
@@ -100,7 +100,7 @@ def _check(df: DataFrame, expression: Expression) -> None:
 def _refuse_other_records(df: DataFrame, chosen: DataFrame, sql: str) -> None:
     """An expression sees one record at a time and leaves it one record."""
     plan = analysed(chosen)
-    added = Counter(_operators(plan)) - Counter(_operators(analysed(df)))
+    added = Counter(operators(plan)) - Counter(operators(analysed(df)))
     what = "a subquery, which the stream cannot repeat" if not plan.subqueries().isEmpty() else None
     for operator in added:
         if operator != "Project":
@@ -111,9 +111,10 @@ def _refuse_other_records(df: DataFrame, chosen: DataFrame, sql: str) -> None:
         )
 
 
-def _operators(plan: Any) -> list[str]:
+def operators(plan: Any) -> list[str]:
+    """The names of a plan's operators."""
     children = plan.children()
-    below = [name for index in range(children.size()) for name in _operators(children.apply(index))]
+    below = [name for index in range(children.size()) for name in operators(children.apply(index))]
     return [str(plan.nodeName()), *below]
 
 

@@ -289,3 +289,64 @@ def test_the_index_finds_files_by_windows() -> None:
     index.replace(2, [])
     assert index.of_step(2) == []
     assert [f.step for f in index.overlapping(Starts(0, 30), 9)] == [1, 3]
+
+
+def test_a_missing_marker_is_written_again_if_the_log_proves_whose_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(tmp_path, "one", {1: [1], 2: [2]})
+    marker, log = tmp_path / "_skypane.json", tmp_path / "_files.log"
+    before = marker.read_bytes()
+    marker.unlink()
+    for other in ({"query": "two"}, {"query": "one", "output": "late"}):
+        with pytest.raises(sp.OptionError, match=r"was a sink of skypane \(_files\.log is there\), but its file _skyp"):
+            opened(tmp_path, step=2, shown=2, **other)
+    assert not marker.exists()
+    opened(tmp_path, step=2, shown=2).close()
+    assert marker.read_bytes() == before
+    assert f"the file {marker} was missing, and was written again" in caplog.text
+    run(tmp_path, "one", {3: [3]}, shown=2)
+    assert numbers(tmp_path) == [1, 2, 3]
+    marker.unlink()
+    (tmp_path / "step-0000000002-0000.parquet").unlink()
+    with pytest.raises(sp.OptionError, match="rows of step 2 were removed"):
+        opened(tmp_path, step=3, shown=3)
+    for damaged in (b"", log.read_bytes()[:15]):
+        log.write_bytes(damaged)
+        marker.unlink(missing_ok=True)
+        with pytest.raises(sp.OptionError, match=r"_files\.log is there"):
+            opened(tmp_path, step=3, shown=3)
+
+
+def test_a_missing_marker_is_named_where_rows_are_there(tmp_path: Path) -> None:
+    """As after a clean-up of ``_*``: nothing proves whose rows these are, and they are not gone."""
+    run(tmp_path, "one", {1: [1], 2: [2]})
+    for name in ("_skypane.json", "_files.log"):
+        (tmp_path / name).unlink()
+    files = sorted(tmp_path.rglob("*"))
+    message = (
+        r"was a sink of skypane \(step-0000000001-0000\.parquet is there\), but its file _skypane\.json, which says "
+        r"whose it is, is missing\. Nothing in it was touched\. Put _skypane\.json back from a backup"
+    )
+    with pytest.raises(sp.OptionError, match=message):
+        opened(tmp_path, step=2, shown=2)
+    assert sorted(tmp_path.rglob("*")) == files
+
+
+def test_a_folder_that_is_removed_under_a_running_query(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    sink = opened(folder)
+    publish(sink, 1, [1])
+    shutil.rmtree(folder)
+    with pytest.raises(sp.StorageError, match=rf"the folder {folder} was removed while the query was running; _skyp"):
+        sink.writer(Path())
+    with pytest.raises(sp.StorageError, match="was removed while the query was running"):
+        publish(sink, 2)
+    assert not folder.exists()
+    other = opened(folder, "two")
+    with pytest.raises(sp.StorageError, match="was replaced by that of another query while the query was running"):
+        publish(sink, 2, [2])
+    publish(other, 1, [7])
+    for one in (sink, other):
+        one.close()
+    assert numbers(folder) == [7]

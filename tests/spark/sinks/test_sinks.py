@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -12,70 +13,33 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-from pyspark.sql.datasource import DataSource, DataSourceWriter, WriterCommitMessage
-from pyspark.sql.types import StructType
 from rich.console import Console
 
 import skypane as sp
 from skypane.api.continuous_query import ContinuousQuery
 from skypane.model.errors import OptionError
-from skypane.spark.sinks.base import Continuation, StepRows
+from skypane.spark.sinks.base import StepRows
 from skypane.spark.store.writers import Written
 from skypane.testing.sink_laws import STEPS, check_sink
-from tests.support.marks import LONG
 from tests.support.records import SCHEMA
+from tests.support.spark.rows import rows_of, run, texts
 from tests.support.spark.streams import (
     WAIT_S,
     CollectSink,
     Outputs,
     random_batches,
     read_batches,
-    run_to_end,
     write_batches,
 )
 
 pytestmark = pytest.mark.spark
 
-# After the epoch: ORC itself cannot keep fractions of a second before it.
-BATCHES = random_batches(seed=41, batches=3, start_us=1_000_000_000_000_000)
 RESULT_TYPE = (
     "struct<city:string,window:struct<start:timestamp,end:timestamp>,n:bigint,ts:timestamp,zone:int,a:double,b:bigint>"
 )
 RECORD_TYPE = "struct<n:bigint,ts:timestamp,city:string,zone:int,a:double,b:bigint"
-
-
-@pytest.fixture(scope="module")
-def query(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ContinuousQuery:
-    folder = tmp_path_factory.mktemp("sinks") / "in"
-    write_batches(folder, BATCHES)
-    stream = sp.stream(read_batches(spark, folder), time="ts", key="city")
-    return stream.window("1 second", slide="500 ms").skyline(minimize="a", maximize="b")
-
-
-@pytest.fixture(scope="module")
-def wanted(query: ContinuousQuery) -> Outputs:
-    outputs = Outputs()
-    run_to_end(query, outputs)
-    assert outputs.results.rows()
-    assert outputs.late.rows()
-    assert outputs.quarantine.rows()
-    return outputs
-
-
-def run(query: ContinuousQuery, **options: Any) -> sp.RunningQuery:
-    running = query.start(available_now=True, **options)
-    assert running.await_termination(WAIT_S)
-    return running
-
-
-def texts(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(repr(sorted(row.items())) for row in rows)
-
-
-def rows_of(df: DataFrame) -> list[str]:
-    return texts(df.toArrow().to_pylist())
 
 
 def test_parquet(spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path) -> None:
@@ -105,6 +69,24 @@ def test_parquet_can_be_read_before_the_first_result(spark: SparkSession, tmp_pa
         assert df.count() == 0
     finally:
         running.stop()
+
+
+def test_a_folder_that_is_removed_under_a_running_query_ends_it(spark: SparkSession, tmp_path: Path) -> None:
+    batches = random_batches(seed=7, batches=4)
+    write_batches(tmp_path / "in", batches[:2])
+    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts", key="city")
+    late = CollectSink()
+    query = stream.window("1 second").skyline(minimize="a", maximize="b")
+    running = query.start(sink=sp.ParquetSink(tmp_path / "out"), late=late, trigger="50 ms", idle_timeout=None)
+    try:
+        late.wait_for_steps(2)
+        shutil.rmtree(tmp_path / "out")
+        write_batches(tmp_path / "in", batches[3:], first=3)
+        with pytest.raises(sp.StorageError, match="was removed while the query was running"):
+            running.await_termination(WAIT_S)
+    finally:
+        running.stop()
+    assert not (tmp_path / "out").exists()
 
 
 def test_parquet_wants_a_folder(spark: SparkSession, tmp_path: Path) -> None:
@@ -229,74 +211,6 @@ def test_console_shows_any_zone_and_any_year(spark: SparkSession, tmp_path: Path
     assert re.search(r"10000-01-01 00:59:59\.000 \.\. 01:00:00\.000 │ +6 │", text.getvalue())
 
 
-def test_functions_get_a_dataframe_and_the_step(query: ContinuousQuery, wanted: Outputs) -> None:
-    calls: list[tuple[int, list[dict[str, Any]], str]] = []
-
-    def take(df: DataFrame, batch_id: int) -> None:
-        calls.append((batch_id, df.toArrow().to_pylist(), df.schema.simpleString()))
-
-    running = run(query, sink=take)
-    assert "take" in running.explain()
-    assert [step for step, _, _ in calls] == [s for s, table in sorted(wanted.results.steps.items()) if table.num_rows]
-    assert texts([row for _, rows, _ in calls for row in rows]) == texts(wanted.results.rows())
-    assert {schema for _, _, schema in calls} == {RESULT_TYPE}
-
-
-def test_functions_get_large_outputs_too(spark: SparkSession, tmp_path: Path) -> None:
-    count = 25_000  # More than the driver itself would hand to Spark.
-    columns: dict[str, Any] = {
-        "n": list(range(count)),
-        "ts": [0] * count,
-        "city": ["x"] * count,
-        "zone": [1] * count,
-        "a": [1.0] * count,
-        "b": [1] * count,
-    }
-    write_batches(tmp_path / "in", [pa.table(columns, schema=SCHEMA)])
-    seen: list[tuple[int, int]] = []
-
-    def take(df: DataFrame, batch_id: int) -> None:
-        row = df.agg(F.count("*").alias("rows"), F.sum("n").alias("total")).collect()[0]
-        seen.append((row.rows, row.total))
-
-    stream = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second")
-    run(stream.skyline(minimize="a"), sink=take)
-    assert seen == [(count, count * (count - 1) // 2)]
-
-
-@pytest.mark.parametrize("name", ["json", LONG("orc"), "parquet"])
-def test_spark_formats(spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path, name: str) -> None:
-    run(query, sink=sp.FormatSink(name, path=str(tmp_path / "out")))
-    kept = wanted.results.tables[0].schema
-    read = spark.read.format(name).schema(spark.createDataFrame(kept.empty_table()).schema).load(str(tmp_path / "out"))
-    assert rows_of(read.drop("batch_id")) == texts(wanted.results.rows())
-    folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
-    assert folders == {f"batch_id={step}" for step, rows in wanted.results.steps.items() if rows.num_rows}
-
-
-def test_csv_takes_flat_rows_and_refuses_windows_clearly(
-    spark: SparkSession, query: ContinuousQuery, wanted: Outputs, tmp_path: Path
-) -> None:
-    with pytest.raises(sp.OptionError, match=r"csv cannot store the column 'window' of type struct.*function"):
-        query.start(sink=sp.FormatSink("csv", path=str(tmp_path / "out")), available_now=True)
-    flat = sp.FormatSink("csv", path=str(tmp_path / "quarantine"), header=True)
-    run(query, sink=CollectSink(), quarantine=flat)
-    schema = "n bigint, ts timestamp, city string, zone int, a double, b bigint, reason string"
-    read = spark.read.schema(schema).csv(str(tmp_path / "quarantine"), header=True)
-    assert sorted((r.n, r.reason) for r in read.collect()) == sorted(
-        (r["n"], r["reason"]) for r in wanted.quarantine.rows()
-    )
-    with pytest.raises(sp.OptionError, match="needs path="):
-        sp.FormatSink("csv")
-
-
-def test_discarded_rows_are_counted(query: ContinuousQuery, wanted: Outputs) -> None:
-    results, late = sp.DiscardSink(), sp.DiscardSink()
-    run(query.parallel(tuning=sp.Tuning(inline_rows=0)), sink=results, late=late)
-    assert results.rows == len(wanted.results.rows())
-    assert late.rows == len(wanted.late.rows())
-
-
 def test_an_empty_piece_does_not_end_the_rows(spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema([("n", pa.int64())])
     path = tmp_path / "rows.arrow"
@@ -305,56 +219,6 @@ def test_an_empty_piece_does_not_end_the_rows(spark: SparkSession, tmp_path: Pat
             writer.write_batch(pa.record_batch([pa.array(numbers, pa.int64())], schema=schema))
     rows = StepRows(spark, schema, [Written(str(path), 3)])
     assert sorted(row.n for row in rows.dataframe().collect()) == [1, 2, 3]
-
-
-def test_a_folder_of_another_checkpoint_is_refused_by_a_format_sink(query: ContinuousQuery, tmp_path: Path) -> None:
-    place = str(tmp_path / "json")
-    run(query, sink=sp.FormatSink("json", path=place), checkpoint=tmp_path / "one")
-    message = rf"FormatSink\('json'.* has results of another query, which has the checkpoint {tmp_path}/one\."
-    with pytest.raises(sp.OptionError, match=message):
-        run(query, sink=sp.FormatSink("json", path=place), checkpoint=tmp_path / "two")
-
-
-def test_delta_is_told_whose_steps_they_are(spark: SparkSession, tmp_path: Path) -> None:
-    """Delta passes over a transaction that it has seen: the same step of another query must be another one."""
-    log = tmp_path / "log"
-    spark.dataSource.register(told_to_delta(log))
-    schema = pa.schema([("n", pa.int64())])
-    for query, output in (("monday", "sink"), ("tuesday", "sink"), ("tuesday", "late")):
-        sink = sp.FormatSink("delta", path="/data/table")
-        sink.open(spark, schema, Continuation(query, 0, output=output))
-        written = sink.writer(tmp_path).write([pa.table({"n": [1]})])
-        assert written is not None
-        sink.publish(7, StepRows(spark, schema, [written]))
-        sink.close()
-    names = ["skypane-monday-sink", "skypane-tuesday-sink", "skypane-tuesday-late"]
-    assert log.read_text().split() == [f"{name}@7" for name in names]
-
-
-def told_to_delta(log: Path) -> type[DataSource]:
-    """Stands in for Delta, which is not installed here: writes down what it is told."""
-
-    class Told(DataSourceWriter):
-        def __init__(self, options: dict[str, str]) -> None:
-            self.options = options
-
-        def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-            list(iterator)
-            return WriterCommitMessage()
-
-        def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-            with log.open("a") as file:
-                file.write(f"{self.options['txnappid']}@{self.options['txnversion']}\n")
-
-    class Delta(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return "delta"
-
-        def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-            return Told({name.lower(): value for name, value in self.options.items()})
-
-    return Delta
 
 
 class TestLaws:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import skypane as sp
-from skypane.spark.store.folders import MARKER, OwnFolder, local_path
+from skypane.spark.store.folders import MARKER, FolderKind, OwnFolder, local_path
 
 
 def own(path: Path) -> OwnFolder:
@@ -96,3 +96,12 @@ def test_folders_that_cannot_be_created(tmp_path: Path) -> None:
         with pytest.raises(sp.OptionError, match=rf"checkpoint: the folder {path} cannot be used \(.*may create and"):
             own(path).acquire()
     assert contents(tmp_path) == {"file": "precious"}
+
+
+@pytest.mark.parametrize(("kind", "sign"), [("checkpoint", "query.json"), ("sink", "_files.log")])
+def test_a_missing_marker_is_named(tmp_path: Path, kind: FolderKind, sign: str) -> None:
+    (tmp_path / sign).write_text("{}")
+    message = rf"was a {kind} of skypane \({sign} is there\), but its file _skypane\.json, which says whose it is, "
+    with pytest.raises(sp.OptionError, match=message):
+        OwnFolder(tmp_path, kind, "option", "lock").acquire()
+    assert [path.name for path in tmp_path.iterdir()] == [sign]

@@ -111,6 +111,10 @@ class CollectSink(Sink):
     def rows(self) -> list[dict[str, Any]]:
         return [row for table in self.tables for row in table.to_pylist()]
 
+    def wait_for_steps(self, count: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.steps) >= count, WAIT_S), f"{count} steps did not come"
+
     def wait_for_rows(self, count: int) -> None:
         with self._changed:
             enough = self._changed.wait_for(lambda: sum(t.num_rows for t in self.steps.values()) >= count, WAIT_S)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from skypane.api.by_name import POLICIES
-from skypane.api.options.kinds import Choice, Flag, Length, Names, Pairs, Share, Text, Tree, Whole
+from skypane.api.options.kinds import Choice, Expressions, Flag, Length, Names, Pairs, Share, Text, Tree, Whole
 from skypane.api.options.option import Option
 from skypane.flow.plan import OWNERSHIPS, PARTITIONINGS, WINDOW_SCHEDULINGS
 from skypane.flow.windows.emit.names import EMISSIONS
@@ -45,15 +45,17 @@ WINDOW_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 """The settings that say what windows are, one of which is needed, and what goes with each."""
 
 
-def _sink(section: str, where: str, default: str | None) -> tuple[Option, ...]:
+def _sink(section: str, where: str, default: str | None, column: str) -> tuple[Option, ...]:
     help_text = "console, discard, parquet, or another format that Spark can write."
     options = Pairs(("mergeSchema", "true"))
+    chosen = "What to store of a row, in a format of Spark's; not with console, discard and parquet."
     return (
         Option(f"{section}.format", Text("parquet"), help_text, default, flag=section, value="FORMAT:PATH"),
         Option(
             f"{section}.path", Text(where), "The folder to write to, or another path that the format takes.", flag=None
         ),
         Option(f"{section}.options", options, "Options of Spark's writer of that format.", flag=f"{section}-option"),
+        Option(f"{section}.columns", Expressions(column), chosen, flag=f"{section}-column"),
     )
 
 
@@ -232,10 +234,10 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "in_order: buffer records until their pane is sealed; another choice needs a new checkpoint.",
         "out_of_order",
     ),
-    *_sink("sink", "out", "console"),
-    *_sink("late", "late", None),
-    *_sink("quarantine", "quarantine", None),
-    *_sink("failed", "failed", None),
+    *_sink("sink", "out", "console", "window.start AS window_start"),
+    *_sink("late", "late", None, "CAST(delay AS STRING) AS delay"),
+    *_sink("quarantine", "quarantine", None, "reason"),
+    *_sink("failed", "failed", None, "window.start AS window_start"),
     Option("run.checkpoint", Text("checkpoint"), "The folder from which the query restarts where it was."),
     Option("run.trigger", Length(zero=True), "How often to take a step.", "500 milliseconds"),
     Option("run.available_now", Flag(), "Process what the source has, then end.", default=False),

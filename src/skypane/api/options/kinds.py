@@ -243,6 +243,18 @@ class Names(Kind):
 
 
 @dataclass(frozen=True)
+class Expressions(Names):
+    """SQL expressions, one or several."""
+
+    metavar: ClassVar[str] = "SQL"
+
+    @property
+    def allowed(self) -> str:
+        """One expression or several, by an example."""
+        return f"a SQL expression such as '{self.like}', or a list of them"
+
+
+@dataclass(frozen=True)
 class Tree(Kind):
     """A tree of patterns, as an object or as text, or one of some words."""
 

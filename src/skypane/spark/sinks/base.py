@@ -108,8 +108,13 @@ class Sink(ABC):
         """The place that only one query may write to at a time: a folder, or another name."""
         return None
 
+    def check(self, spark: SparkSession, schema: pa.Schema) -> None:
+        """Refuse rows of this schema if they cannot be stored; called before ``open``, and by ``explain()``, which
+        starts nothing: touch nothing here."""
+        del spark, schema
+
     def open(self, spark: SparkSession, schema: pa.Schema, continuation: Continuation | None = None) -> None:
-        """Called once, before the first step; fail here if rows of this schema, or of this query, cannot be stored."""
+        """Called once, before the first step; fail here if rows of this query cannot be stored."""
         del spark, schema, continuation
 
     def writer(self, scratch: Path) -> RowWriter:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from skypane.model.errors import OptionError
+from skypane.model.errors import OptionError, StorageError
 from skypane.spark.sinks.base import Continuation
 from skypane.spark.store.disk import disk, read_bytes, write_bytes
 from skypane.spark.store.files import unique_name
-from skypane.spark.store.folders import OwnFolder, usable
+from skypane.spark.store.folders import MARKER, OwnFolder, usable
 
 _LOCK = "_lock"
 _LOG = "_files.log"
+_OWNER = "="
+"""The sign of the line of the log that says whose folder it is, should its marker get lost."""
 _SHOWN = 5
 _ROWS = {"sink": "results", "late": "late records", "quarantine": "quarantined records", "failed": "failed windows"}
+_log = logging.getLogger("skypane")
 
 
 class Published(NamedTuple):
@@ -42,15 +46,13 @@ class SinkFolder:
         self._names = names
         self._own = OwnFolder(path, "sink", sink, _LOCK)
         self._log = path / _LOG
+        self._owner: Mapping[str, str | None] = {}
 
     def open(self, continuation: Continuation) -> list[Published]:
         """Make the folder this query's and return what is in it, by step; refuse one that is another's."""
-        if continuation.shown and not self._own.marked:
-            raise OptionError(
-                f"{self._sink}: the folder {self.path} was removed or emptied since the query ran last; its "
-                f"{_ROWS[continuation.output]} up to step {continuation.shown} are gone. Put it back, or give a new "
-                "folder for the rows that are to come."
-            )
+        if not self._own.marked:
+            with usable(self.path, self._sink):
+                self._look_without_marker(continuation)
         marker = self._own.acquire()
         try:
             with usable(self.path, self._sink):
@@ -61,13 +63,25 @@ class SinkFolder:
                 self._check_steps(continuation, found)
                 published = sorted(logged.get(name, Published(number, name)) for name, number in found.items())
                 # The log first: a new owner must not miss what an earlier one had.
-                self._new_log(published)
+                self._new_log(published, continuation)
                 if owner != continuation.owner:
                     self._own.mark({"owner": continuation.owner})
         except BaseException:
             self.close()
             raise
+        self._owner = continuation.owner
         return published
+
+    def check_there(self) -> None:
+        """Fail if another program has removed the folder while the query runs, or has put another in its place."""
+        marker = self._own.read()
+        if marker is None or marker.get("owner") != self._owner:
+            what = "was removed" if marker is None else "was replaced by that of another query"
+            raise StorageError(
+                f"{self._sink}: the folder {self.path} {what} while the query was running; {MARKER}, which says that "
+                "it is this query's, is gone. Put the folder back and start again, and the step is finished; or start "
+                "with a new folder for the rows that are to come."
+            )
 
     def added(self, files: Iterable[Published]) -> None:
         """To be called when files are in place, and will be after a crash."""
@@ -82,6 +96,24 @@ class SinkFolder:
     def close(self) -> None:
         """Release the folder's lock."""
         self._own.release()
+
+    def _look_without_marker(self, continuation: Continuation) -> None:
+        """A folder without marker: written anew if the log proves that it is this query's; refused if it was in use."""
+        owner = self._owner_by_log()
+        if owner is not None and continuation.owns(owner):
+            self._own.mark({"owner": continuation.owner})
+            _log.warning(
+                "%s: the file %s was missing, and was written again: %s says that the folder is this query's.",
+                *(self._sink, self.path / MARKER, _LOG),
+            )
+        elif continuation.shown and not disk().exists(self._log):
+            if disk().exists(self.path) and (found := self._list()):
+                raise self._own.without_marker(f"{min(found)} is there")
+            raise OptionError(
+                f"{self._sink}: the folder {self.path} was removed or emptied since the query ran last; its "
+                f"{_ROWS[continuation.output]} up to step {continuation.shown} are gone. Put it back, or give a new "
+                "folder for the rows that are to come."
+            )
 
     def _list(self) -> dict[str, int]:
         """The names that are ours, and their steps; whatever else is there is none of our business."""
@@ -130,14 +162,7 @@ class SinkFolder:
 
     def _read_log(self) -> dict[str, Published]:
         logged: dict[str, Published] = {}
-        if not disk().exists(self._log):
-            return logged
-        for line in read_bytes(self._log).decode(errors="replace").split("\n"):
-            text, _, checksum = line.rpartition(" ")
-            if checksum != _checksum(text):
-                # Cut off by a crash, or damaged: the file that it was about is looked into again.
-                continue
-            sign, _, rest = text.partition(" ")
+        for sign, rest in self._lines():
             name, _, note = rest.partition(" ")
             match = self._names.fullmatch(name)
             if match and sign == "+":
@@ -146,9 +171,29 @@ class SinkFolder:
                 logged.pop(name, None)
         return logged
 
-    def _new_log(self, published: Sequence[Published]) -> None:
+    def _owner_by_log(self) -> dict[str, str | None] | None:
+        """Whose folder it is by the log, if that says so."""
+        for sign, rest in self._lines():
+            if sign == _OWNER:
+                query_id, _, output = rest.partition(" ")
+                return {"query_id": query_id, "output": output}
+        return None
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """The lines of the log that are whole: a sign and what it is about."""
+        if not disk().exists(self._log):
+            return
+        for line in read_bytes(self._log).decode(errors="replace").split("\n"):
+            text, _, checksum = line.rpartition(" ")
+            # Cut off by a crash, or damaged: the file that it was about is looked into again.
+            if checksum == _checksum(text):
+                sign, _, rest = text.partition(" ")
+                yield sign, rest
+
+    def _new_log(self, published: Sequence[Published], owner: Continuation) -> None:
         temporary = self.path / unique_name(f".{_LOG}", "")
-        write_bytes(temporary, "".join(_line("+", file) for file in published).encode())
+        lines = [_checked(f"{_OWNER} {owner.query_id} {owner.output}"), *(_line("+", file) for file in published)]
+        write_bytes(temporary, "".join(lines).encode())
         disk().rename(temporary, self._log)
 
     def _write(self, lines: Sequence[str]) -> None:
@@ -157,7 +202,10 @@ class SinkFolder:
 
 
 def _line(sign: str, file: Published) -> str:
-    text = f"{sign} {file.name} {file.note}".rstrip()
+    return _checked(f"{sign} {file.name} {file.note}".rstrip())
+
+
+def _checked(text: str) -> str:
     return f"{text} {_checksum(text)}\n"
 
 

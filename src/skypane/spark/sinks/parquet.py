@@ -70,10 +70,12 @@ class ParquetSink(Sink):
     def writer(self, scratch: Path) -> RowWriter:
         """Workers write Parquet straight into the staging folder."""
         del scratch
+        self._folder.check_there()
         return ParquetWriter(str(self.path / _STAGING), self._spark_schema)
 
     def publish(self, step: int, rows: StepRows) -> None:
         """Move the step's files into place, but for those that are there since before a crash."""
+        self._folder.check_there()
         written = [file for file in rows.written if file.path]
         if not written:
             return

@@ -23,6 +23,8 @@ _NOBODYS = {"lost+found"}
 _SHOWN = 3
 
 FolderKind = Literal["checkpoint", "sink"]
+_SIGNS: Final[Mapping[FolderKind, str]] = {"checkpoint": "query.json", "sink": "_files.log"}
+"""A file by which a folder of ours is known even if its marker is missing."""
 
 
 _LONGEST_NAME = 255
@@ -105,6 +107,18 @@ class OwnFolder:
         self._lock = lock
         return body
 
+    def without_marker(self, found: str) -> OptionError:
+        """The error for a folder that has lost its marker, and shows by what it still has that it was ours."""
+        return OptionError(
+            f"{self._option}: the folder {self.path} was a {self._kind} of skypane ({found}), but its file {MARKER}, "
+            f"which says whose it is, is missing. Nothing in it was touched. Put {MARKER} back from a backup, or from "
+            "the folder that this one is a copy of; or give a new folder, and what is in this one stays as it is."
+        )
+
+    def read(self) -> dict[str, Any] | None:
+        """What the marker says; ``None`` if there is none."""
+        return self._read_marker() if self.marked else None
+
     def mark(self, body: Mapping[str, Any]) -> None:
         """Say more about the folder."""
         write_json(self.path / MARKER, stamped({**body, "kind": self._kind}))
@@ -122,6 +136,8 @@ class OwnFolder:
             self._read_marker()
             return
         strangers = self._strangers()
+        if _SIGNS[self._kind] in strangers:
+            raise self.without_marker(f"{_SIGNS[self._kind]} is there")
         if strangers:
             shown = ", ".join(strangers[:_SHOWN]) + (", ..." if len(strangers) > _SHOWN else "")
             raise OptionError(
