@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.plan import EngineFacts
@@ -20,13 +21,14 @@ from skypane.model.ending import Ending
 from skypane.model.errors import CheckpointError
 from skypane.spark.executors.base import Executors
 from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
-from skypane.spark.outputs import Outputs
+from skypane.spark.outputs import Output, Outputs
 from skypane.spark.ports import SparkStages
 from skypane.spark.session_copies import SessionCopies
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.checkpoint import Checkpoint, Intent
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.manifest import Manifest, SparkState, StepKind
+from skypane.spark.store.writers import Written
 from skypane.spark.transfer import Transfer
 from skypane.tables.rows import conform, with_columns_of
 from skypane.tuning.planner.planner import Planning
@@ -204,10 +206,17 @@ class StepDriver:
             outputs.late.publish(self._spark, number, stepped.windows.late)
         if outputs.failed is not None:
             outputs.failed.publish(self._spark, number, stepped.windows.failed)
-        if outputs.quarantine is not None:
-            refused = None
-            if stepped.refused is not None:
-                rows = with_columns_of(stepped.refused, outputs.quarantine.schema)
-                refused = outputs.quarantine.sink.writer(scratch).write([conform(rows, outputs.quarantine.schema)])
-            files = (*stepped.panes.quarantined, *(() if refused is None else (refused,)))
-            outputs.quarantine.publish(self._spark, number, files)
+        own = (
+            (outputs.quarantine, stepped.panes.quarantined, stepped.refused),
+            (outputs.duplicates, stepped.panes.duplicates, stepped.copies),
+        )
+        for output, files, rows in own:
+            if output is not None:
+                output.publish(self._spark, number, (*files, *self._stored(output, rows, scratch)))
+
+    def _stored(self, output: Output, rows: pa.Table | None, scratch: Path) -> tuple[Written, ...]:
+        """Rows that the step itself decided about, as its tasks would have written them."""
+        if rows is None:
+            return ()
+        file = output.sink.writer(scratch).write([conform(with_columns_of(rows, output.schema), output.schema)])
+        return () if file is None else (file,)

@@ -1,4 +1,4 @@
-"""Outputs: where the rows of a step go - results, late records, quarantined ones, failed windows."""
+"""Outputs: where the rows of a step go - results, late records, quarantined ones, duplicates, failed windows."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ class Outputs:
     late: Output | None = None
     quarantine: Output | None = None
     failed: Output | None = None
+    duplicates: Output | None = None
 
     def __iter__(self) -> Iterator[Output]:
-        side = (self.late, self.quarantine, self.failed)
+        side = (self.late, self.quarantine, self.failed, self.duplicates)
         return iter([self.results, *(output for output in side if output is not None)])
 
 
@@ -72,6 +73,7 @@ def outputs_of(program: Program, options: LaunchOptions, records: pa.Schema, pre
         Output("late", options.late, _late_schema(definition, records)) if options.late else None,
         Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
         Output("failed", options.failed, _failed_schema(definition, results)) if options.failed else None,
+        Output("duplicates", options.duplicates, records) if options.duplicates else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Id rows: the ids of accepted records as tables - a hash, the record's time, the id's values - in order of the hash."""
+"""Id rows: ids of records as tables - a hash, the record's time, the id's values - in the order of the hashes."""
 
 from __future__ import annotations
 

@@ -55,12 +55,12 @@ def decide(
     held: pa.Table | None,
     judged: Judgement,
     now_us: int,
-    known: KnownIds | None = None,
+    ids: KnownIds | None = None,
 ) -> Decision:
     """Judge the suspects knowing all tasks, then advance the watermark. Pure, and blind to task borders.
 
-    ``judged`` is about the late records of the step before this one, ``now_us`` when the source cut the batch. ``known``
-    are ids that were accepted, by this pane stage, too.
+    ``judged`` is about the late records of the step before this one, ``now_us`` when the source cut the batch. ``ids``
+    were accepted before, or by this pane stage.
     """
     guard, records = punctuator.guard, int(seen.overdue.records)
     live_from = guard.live_from_us(before.t_max_us, before.advanced_us, now_us)
@@ -79,7 +79,7 @@ def decide(
     learned = records - int((fresh & ~verdict.accepted).sum())
     overdue = replace(seen.overdue, records=float(learned))
     observation = Observation(learned, seen.missed, max_delay_us=seen.max_delay_us, overdue=overdue, judged=judged)
-    resolved = _resolve(program, table, doubted, verdict, known)
+    resolved = _resolve(program, table, doubted, verdict, ids)
     report = PaneReport.merge([seen, resolved.report], guard)
     shown = Seen(verdict.t_max_us, observation, verdict.recent_us, partitions=report.partitions, now_us=now_us)
     return resolved.decision(punctuator.advance(before, shown), report)
@@ -92,14 +92,14 @@ def decide_ending(
     held: pa.Table | None,
     ending: Ending,
     now_us: int,
-    known: KnownIds | None = None,
+    ids: KnownIds | None = None,
 ) -> Decision:
     """A step without records: what to make of those that are held, and what to close by the clock."""
     table, doubted = in_doubt(program.definition, None, held)
     live_from = punctuator.guard.live_from_us(before.t_max_us, before.advanced_us, now_us)
     known = Known(before.t_max_us, before.recent_us, live_from_us=live_from)
     verdict = judge(punctuator.guard, known, doubted, now_us, ending)
-    resolved = _resolve(program, table, doubted, verdict, known)
+    resolved = _resolve(program, table, doubted, verdict, ids)
     if verdict.accepted.any():
         partitions = resolved.report.partitions
         shown = Seen(verdict.t_max_us, Observation(0), verdict.recent_us, partitions=partitions, now_us=now_us)
@@ -155,7 +155,9 @@ def _resolve(
     )
     return _Resolution(
         report=replace(report, ledger=ledger),
-        partials=None if accepted is None else processing.merge([processing.lift(definition.after_admission(accepted))]),
+        partials=None
+        if accepted is None
+        else processing.merge([processing.lift(definition.after_admission(accepted))]),
         quarantined=refused_of(table, verdict),
         held=still_held(table, verdict),
         duplicates=duplicates,
