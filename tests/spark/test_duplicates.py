@@ -79,7 +79,7 @@ def test_duplicates_are_found_as_in_process_also_after_a_restart(
 VALUES: dict[str, tuple[str, list[Any]]] = {
     "string": ("string", ["a", "A", "", "a "]),
     "int": ("int", [0, 1, -1, 2**31 - 1]),
-    "decimal": ("decimal(20,4)", [Decimal("1.5"), Decimal("1.5001"), Decimal("-1.5"), Decimal("0")]),
+    "decimal": ("decimal(20,4)", [Decimal("1.5"), Decimal("1.5001"), Decimal("-1.5"), Decimal(0)]),
     "double": ("double", [0.0, float("nan"), float("inf"), 1.0]),
     "float": ("float", [0.0, float("nan"), 0.5, -0.5]),
     "timestamp": ("timestamp", [START, START + timedelta(microseconds=1), START - timedelta(days=9), START]),

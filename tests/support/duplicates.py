@@ -24,18 +24,28 @@ def _one_nan(value: Any) -> Any:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def assert_distinct(distinct: Distinct, accepted: Iterable[Row], duplicates: Iterable[Row], time: str = "ts") -> None:
+def assert_distinct(
+    distinct: Distinct,
+    accepted: Iterable[Row],
+    duplicates: Iterable[Row],
+    time: str = "ts",
+    *,
+    allow_twice: bool = False,
+) -> None:
     """No two accepted records are duplicates of one another; each duplicate is one of an accepted record."""
     times: dict[Any, list[int]] = defaultdict(list)
     for row in accepted:
         if (own := id_of(distinct, row)) is not None:
             when = _micros(row[time])
-            assert all(abs(when - other) > distinct.within_us for other in times[own]), f"accepted twice: {row}"
+            assert allow_twice or all(abs(when - other) > distinct.within_us for other in times[own]), (
+                f"accepted twice: {row}"
+            )
             times[own].append(when)
     for row in duplicates:
         own = id_of(distinct, row)
         near = [other for other in times[own] if abs(_micros(row[time]) - other) <= distinct.within_us]
-        assert own is not None and near, f"no duplicate: {row}"
+        assert own is not None, f"a duplicate without an id: {row}"
+        assert near, f"no duplicate: {row}"
 
 
 def first_of_each(

@@ -17,6 +17,7 @@ from skypane.flow.shares import GroupRange
 from skypane.model.columns import DISTINCT, KEY_GROUPS, TIME_US
 from skypane.spark.store.files import map_table
 from skypane.spark.store.logs import Log, Parts
+from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.state_files import load_state
 from skypane.spark.store.writers import Written
 from skypane.tables.rows import together
@@ -44,7 +45,12 @@ def _ranges(ids: pa.Table) -> Iterator[tuple[GroupRange, pa.Table]]:
             yield GroupRange(file * width, (file + 1) * width), ids.slice(low, high - low)
 
 
-_IDS: Final = Log("ids", TIME_US, by_hash, forget_ids, _ranges)
+def _count(parts: Sequence[StoredPart]) -> int:
+    """How often they have each hash."""
+    return sum(part.groups.end - part.groups.first for part in parts) // KEY_GROUPS
+
+
+_IDS: Final = Log("ids", TIME_US, by_hash, forget_ids, _ranges, _count)
 
 
 @dataclass(frozen=True)

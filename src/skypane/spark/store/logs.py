@@ -40,6 +40,8 @@ class Log:
     forget: Callable[[Definition, pa.Table | None, int | None], pa.Table | None]
     split: Split = whole
     """How rows that are merged are split into files, so that a task reads no more than it needs."""
+    count: Callable[[Sequence[StoredPart]], int] = len
+    """How many files there are, those that were split from one counted as one: else they would be merged for ever."""
 
     def store(self, folder: Path, stem: str, groups: GroupRange, tables: Sequence[pa.Table], level: int = 0) -> Parts:
         """Write rows that a step adds."""
@@ -57,7 +59,7 @@ class Log:
         """Leave out files with numbers below ``first`` only; make many small files of one level one of the next."""
         kept = [part for part in parts if first is None or part.numbers is None or part.numbers.end > first]
         level = 0
-        while len(same := [part for part in kept if part.level == level]) >= _MERGE_AT:
+        while self.count(same := [part for part in kept if part.level == level]) >= _MERGE_AT:
             table = self.forget(definition, together(read_table(folder, part.file) for part in same), after_us)
             kept = [part for part in kept if part not in same]
             if table is not None:
