@@ -10,6 +10,7 @@ from skypane.flow.distinct.duplicate_finder import DuplicateFinder
 from skypane.flow.distinct.id_rows import known_ids
 from skypane.flow.distinct.known_ids import KnownIds
 from skypane.lateness.suspects import Suspects, Verdict
+from skypane.model.columns import ID
 from skypane.model.groups import BoolArray
 from skypane.tables.rows import keep_rows
 
@@ -21,7 +22,7 @@ def copies_in_doubt(
 
     A held record that is released comes after the batch that released it. Suspects of the batch itself were compared
     with all others in the pane stage. Of those that stay in doubt one stays for all its copies: the oldest, which is
-    believed if any of them is.
+    believed if any of them is; of one time the one that was held before, with all that has come since.
     """
     found: BoolArray = np.zeros(table.num_rows, dtype=np.bool_)
     fresh, released = verdict.accepted & ~doubted.held, verdict.accepted & doubted.held
@@ -29,7 +30,9 @@ def copies_in_doubt(
         accepted = known_ids(distinct, keep_rows(table, fresh), doubted.times_us[fresh])
         found |= _copies(distinct, table, doubted, released, known.also([accepted]))
     if (held := verdict.still_held).any():
-        found |= _copies(distinct, table, doubted, held, KnownIds.of([]))
+        held_first = pa.array((~doubted.held).astype(np.int64))
+        ordered = table.set_column(table.column_names.index(ID), ID, held_first)
+        found |= _copies(distinct, ordered, doubted, held, KnownIds.of([]))
     return found
 
 
