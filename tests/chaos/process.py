@@ -23,7 +23,8 @@ from skypane.flow.plan import EngineFacts, StagePlan
 from skypane.flow.program import Program
 from skypane.flow.reports import PaneReport
 from skypane.flow.step import Flow
-from skypane.local.preparation import prepare
+from skypane.local.preparation import prepared
+from skypane.model.columns import DISTINCT, ID
 from skypane.model.ledger import Ledger
 from skypane.spark.claims import claim_sinks
 from skypane.spark.driver import StepDriver
@@ -58,9 +59,15 @@ class Stages(SparkStages):
         routing = plan.routing
         count = routing.degree if routing is not None else self.rng.choice([1, 1, plan.pane_tasks or 2])
         rows = self.tasks[0]
+        where = [self.rng.randrange(count) for _ in range(rows.num_rows)]
+        if self.definition.distinct is not None:
+            # But for records with one id, which must meet, and in order.
+            rows = rows.sort_by([(name, "ascending") for name in (DISTINCT, self.definition.time, ID)])
+            found = zip(where, rows.column(DISTINCT).to_pylist(), strict=True)
+            salt = self.rng.random()
+            where = [w if own is None else random.Random(f"{salt} {own}").randrange(count) for w, own in found]
         if count == 1:
             return PaneReport.merge([job.run(iter(rows.to_batches()))], job.frontier.guard)
-        where = [self.rng.randrange(count) for _ in range(rows.num_rows)]
         tasks = [rows.filter(pa.array([w == task for w in where], pa.bool_())) for task in range(count)]
         return PaneReport.merge([job.run(iter(task.to_batches())) for task in tasks], job.frontier.guard)
 
@@ -113,8 +120,7 @@ class Work:
     def prepared(self) -> list[pa.Table]:
         """The batches with the columns that Spark computes."""
         definition = self.plan[0]
-        with_id = definition.needs_record_id
-        return [prepare(definition.query, definition.keys, batch, with_id=with_id) for batch in self.batches]
+        return [prepared(definition, batch) for batch in self.batches]
 
     @cached_property
     def planned_outputs(self) -> Outputs:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from skypane.model.errors import SkypaneError
 from skypane.model.ledger import Ledger
-from skypane.spark.store import past
+from skypane.spark.store import logs
 from skypane.spark.store.disk import using
 from tests.chaos.memory_disk import Ended, Fault, FaultKind, MemoryDisk
 from tests.chaos.process import Driver, Work
@@ -65,7 +65,7 @@ class World:
 def run_schedule(world: World, seed: int) -> list[str]:
     """Run the stream with faults; the list of those that came about."""
     rng = random.Random(f"schedule {world.seed} {seed}")
-    past._MERGE_AT = rng.choice([2, 16])
+    logs._MERGE_AT = rng.choice([2, 16])
     # The first process begins where an undisturbed one was: what came before is the same in every schedule.
     begin = rng.choice(world.before)
     disk = begin.copy(rng)

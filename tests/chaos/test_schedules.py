@@ -18,7 +18,7 @@ from skypane.api.by_name import POLICIES
 from skypane.api.options.declarations import OPTIONS
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
-from skypane.spark.store import past
+from skypane.spark.store import logs
 from skypane.spark.store.disk import using
 from tests.chaos.memory_disk import MemoryDisk
 from tests.chaos.process import Work
@@ -32,11 +32,11 @@ SOAK_WORLDS, SOAK_SCHEDULES = 5_000, 20
 
 @pytest.fixture(autouse=True)
 def _small_tables_need_no_threads() -> Iterator[None]:
-    threads, merge_at = pa.cpu_count(), past._MERGE_AT
+    threads, merge_at = pa.cpu_count(), logs._MERGE_AT
     pa.set_cpu_count(1)
     yield
     pa.set_cpu_count(threads)
-    past._MERGE_AT = merge_at
+    logs._MERGE_AT = merge_at
 
 
 @pytest.mark.parametrize("first", range(0, WORLDS, 50))
@@ -63,7 +63,7 @@ def run_worlds(first: int, worlds: int, schedules: int) -> None:
 
 def test_the_worlds_are_worth_running() -> None:
     worlds = [World.of(seed) for seed in range(90)]
-    for sink in ("results", "late", "quarantine"):
+    for sink in ("results", "late", "quarantine", "duplicates"):
         assert sum(len(world.undisturbed.contents.get(sink, {})) for world in worlds) > 10, sink
     rows = [row for w in worlds for steps in w.undisturbed.contents.get("results", {}).values() for row in steps]
     assert any("'revision': 1" in row for row in rows)

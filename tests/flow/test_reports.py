@@ -27,6 +27,8 @@ def panes_of(n: int) -> PaneReport[str]:
         suspects=(f"suspect {n}",),
         late=(f"late {n}",),
         quarantined=(f"quarantined {n}",),
+        duplicates=(f"duplicate {n}",),
+        ids=(f"ids {n}",),
         ledger=Ledger(n, 2 * n, {"null time": n}),
         suspected=n,
         newest_us=tuple(range(100 * n, 100 * n - 16, -1)),
@@ -51,6 +53,7 @@ def state_of(n: int) -> StateRows[str]:
         revisions=(f"revisions {n}",),
         held=(f"held {n}",),
         counters=(f"counters {n}",),
+        ids=(f"ids {n}",),
     )
 
 
@@ -141,7 +144,7 @@ def test_what_tasks_keep_merges() -> None:
 
 def test_rows_of_a_pane_report_change_their_type() -> None:
     """Every field that refers to rows is replaced, every other one stays."""
-    rows = {"partials": (1,), "suspects": (2,), "late": (3,), "quarantined": (4,)}
+    rows = {"partials": (1,), "suspects": (2,), "late": (3,), "quarantined": (4,), "duplicates": (5,), "ids": (6,)}
     report: PaneReport[int] = panes_of(2).with_rows(**rows)
     assert report == replace(panes_of(2), **rows)  # type: ignore[arg-type]  # what with_rows is there for
 

@@ -13,12 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skypane.flow.definition import Definition
+from skypane.flow.distinct.distinct import Distinct
 from skypane.flow.plan import Partitioning
 from skypane.flow.shares import CutLimits, WindowCut
 from skypane.flow.windows.emit.updates import Updates
 from skypane.local.engine import Engine
 from skypane.model.live import LiveSpec
 from skypane.model.row_windows import RowWindows
+from skypane.model.windows import WindowSpec
 from skypane.queries.aggregates import Aggregates
 from skypane.queries.preferences import Preferences
 from skypane.queries.skyline import Skyline
@@ -30,6 +32,7 @@ from tests.support.strategies import SCHEMA, definition_of, definitions, streams
 
 Rows = list[dict[str, Any]]
 SKYLINE = Skyline(Preferences.of("a", "b"))
+DISTINCT = Distinct(("key", "a"), 1_500_000)
 
 
 @settings(max_examples=150, deadline=None)
@@ -52,12 +55,17 @@ def test_random_plans_change_no_answer_no_count_and_no_state(
         Definition(Aggregates.of({"n": "count"}), RowWindows.parse(4), "ts"),
         Definition(SKYLINE, LiveSpec.parse("1 second"), "ts", ("key",), emit=Updates()),
         Definition(TopK(3, "a"), LiveSpec.parse("1 second"), "ts", emit=Updates()),
+        Definition(
+            SKYLINE, WindowSpec(1_000_000, 200_000), "ts", ("key",), distinct=DISTINCT, allowed_lateness_us=10**6
+        ),
+        Definition(Aggregates.of({"n": "count"}), RowWindows.parse(4), "ts", distinct=DISTINCT),
+        Definition(TopK(3, "a"), LiveSpec.parse("1 second"), "ts", emit=Updates(), distinct=DISTINCT),
     ],
-    ids=["rows-skyline", "rows-count", "live-skyline", "live-top-k"],
+    ids=["rows-skyline", "rows-count", "live-skyline", "live-top-k", "distinct", "distinct-rows", "distinct-live"],
 )
 @settings(max_examples=30, deadline=None)
 @given(rows=streams(), seed=st.integers(0, 10**6), cuts=st.lists(st.integers(0, 60), max_size=4))
-def test_so_it_is_with_windows_of_records_and_live(
+def test_so_it_is_with_windows_of_records_and_live_and_without_duplicates(
     definition: Definition, rows: Rows, seed: int, cuts: list[int]
 ) -> None:
     run_both(definition, rows, seed, cuts)

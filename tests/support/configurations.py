@@ -79,6 +79,8 @@ class Configuration:
     partition: str | None = None
     outputs: tuple[str, ...] = ("late", "quarantine")
     policy_settings: dict[str, Any] = field(default_factory=dict)
+    distinct: dict[str, Any] = field(default_factory=dict)
+    """The id of a record, if duplicates are found, and within which span."""
 
     def __post_init__(self) -> None:
         taken = {"lateness": ("lateness", "lateness.guard", "partition"), "parallel": ("parallel", "parallel.tuning")}
@@ -89,7 +91,7 @@ class Configuration:
     def build(self, df: Any) -> ContinuousQuery:
         """The query; the records may be anything until it is started."""
         partition = None if self.partition is None else sp.Partition(self.partition, **_of("partition", self.lateness))
-        stream: Any = sp.stream(df, time="ts", key=list(self.keys) or None, partition=partition)
+        stream: Any = sp.stream(df, time="ts", key=list(self.keys) or None, partition=partition, **self.distinct)
         if len(self.window) == 3:
             windowed = stream.window_rows(*self.window[:2], ttl=self.window[2])
         elif self.window == LIVE:
@@ -201,4 +203,16 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
     parallel["ownership"] = random.Random(repr(chosen)).choice(OWNERSHIPS)
     if chosen["query"] == "apply" and "failed" not in chosen["outputs"]:
         chosen["outputs"] = (*chosen["outputs"], "failed")
-    return Configuration(**chosen)
+    return Configuration(**_distinct(chosen))
+
+
+def _distinct(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Where no strategy decides which task gets a record, often with duplicates; nor does this draw from the seed."""
+    rng, parallel = random.Random(f"distinct {chosen!r}"), chosen["parallel"]
+    routes = parallel["pattern"] != "auto" or parallel.get("splitting", "combine") != "combine"
+    if "distinct" in chosen or routes or rng.random() < 0.5:
+        return chosen
+    columns = rng.choice([["zone"], ["city", "zone"], ["a"], ["b", "city"]])
+    distinct = {"distinct_by": columns, "within": rng.choice(["0 seconds", "500 milliseconds", "3 seconds"])}
+    outputs = (*chosen["outputs"], *(["duplicates"] if rng.random() < 0.6 else []))
+    return {**chosen, "distinct": distinct, "outputs": outputs}

@@ -41,7 +41,7 @@ def run(definition: Definition, rows: Rows, cuts: list[int], degree: int) -> lis
 
 
 def accepted_of(rows: Rows, outputs: list[StepOutput]) -> pa.Table:
-    lost = {r["n"] for o in outputs for t in (*o.late, *o.quarantined) for r in t.to_pylist()}
+    lost = {r["n"] for o in outputs for t in (*o.late, *o.quarantined, *o.duplicates) for r in t.to_pylist()}
     return pa.Table.from_pylist([r for r in rows if r["n"] not in lost], SCHEMA)
 
 
@@ -67,14 +67,14 @@ def shown(tables: list[pa.Table]) -> list[str]:
     return row_texts([row for table in tables for row in table.to_pylist()])
 
 
-KINDS = ("panes", "buffer", "sealed", "revisions", "held", "counters")
+KINDS = ("panes", "buffer", "sealed", "revisions", "held", "counters", "ids")
 
 
 def same(
     one: tuple[EngineState, StepOutput], other: tuple[EngineState, StepOutput], kinds: Sequence[str] = KINDS
 ) -> None:
     """The same was emitted, and the same is kept."""
-    for name in ("answers", "late", "quarantined", "failed"):
+    for name in ("answers", "late", "quarantined", "failed", "duplicates"):
         assert shown(getattr(one[1], name)) == shown(getattr(other[1], name)), name
     before, after = one[0], other[0]
     for field in ("progress", "ledger", "judged", "emitted_at", "totals"):

@@ -22,7 +22,8 @@ flush of ``auto``, or ``idle: true``, the clock closes windows. ``held: 2`` says
 With ``allowed_lateness: 10 seconds`` the rows of the windows begin with their revision. Windows of records, e.g.
 ``window: {rows: 4, slide: 2}``, are told by their ranks and times: ``{window: [0, 3], times: [1, 9], rows: ...}``, and
 ``partial: true`` if they are not complete. With ``live: 10 seconds`` instead of a window, steps have rows that are
-``told``: the key, what the emission adds, then the record.
+``told``: the key, what the emission adds, then the record. With ``distinct_by: offer`` and ``within: 3 seconds``, steps
+may have ``duplicates``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from skypane.api.options.distinct_options import distinct_of
 from skypane.flow.definition import Definition
 from skypane.flow.windows.emit.names import emission
 from skypane.lateness.future_guard import FutureGuard
@@ -73,11 +75,12 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a step emitted, in a form that compares: windows, late and quarantined rows as sorted text."""
+    """What a step emitted, in a form that compares: windows, late, quarantined and duplicate rows as sorted text."""
 
     windows: list[str]
     late: list[str]
     quarantined: list[str]
+    duplicates: list[str]
 
 
 @dataclass(frozen=True)
@@ -134,18 +137,23 @@ def replay(transcript: Transcript, degree: int = 1, pattern: Pattern | None = No
         else:
             cuts = [step.records.slice(i, 1) for i in range(step.records.num_rows)] or [step.records]
             state, output = engine.step(state, cuts if degree > 1 else [step.records], degree, step.now_us)
-        outcome = outcome_of(transcript, output.answers, output.late, output.quarantined)
+        outcome = outcome_of(transcript, output.answers, output.late, output.quarantined, output.duplicates)
         outcomes.append(Replayed(outcome, state.progress.punctuation_us, state.ledger.held))
     return outcomes
 
 
 def outcome_of(
-    transcript: Transcript, answers: Sequence[pa.Table], late: Sequence[pa.Table], quarantined: Sequence[pa.Table]
+    transcript: Transcript,
+    answers: Sequence[pa.Table],
+    late: Sequence[pa.Table],
+    quarantined: Sequence[pa.Table],
+    duplicates: Sequence[pa.Table],
 ) -> Outcome:
     """Result tables in the form of the transcript's expectations."""
     own = transcript.schema.names
     texts = [
-        [[_plain(row[name]) for name in own] for t in tables for row in t.to_pylist()] for tables in (late, quarantined)
+        [[_plain(row[name]) for name in own] for t in tables for row in t.to_pylist()]
+        for tables in (late, quarantined, duplicates)
     ]
     lost = [sorted(map(repr, text)) for text in texts]
     if transcript.definition.emit.instants:
@@ -175,6 +183,7 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
         (key,) if isinstance(key, str) else tuple(key),
         emit=emission(body.get("emit", window.default_emit)),
         allowed_lateness_us=parse_duration_us(body.get("allowed_lateness", "0 s"), "allowed_lateness", zero_ok=True),
+        distinct=distinct_of(body.get("distinct_by"), body.get("within")),
     )
     future = body.get("max_future")
     guard = FutureGuard(
@@ -227,15 +236,16 @@ def _step(schema: pa.Schema, body: Mapping[str, Any]) -> TranscriptStep:
         for w in body.get("windows", [])
     ]
     windows += [repr([_plain(value) for value in row]) for row in body.get("told", [])]
-    late, quarantined = (
-        [repr([_plain(v) for v in row]) for row in body.get(name, [])] for name in ("late", "quarantined")
-    )
+    lost = [
+        sorted(repr([_plain(v) for v in row]) for row in body.get(name, []))
+        for name in ("late", "quarantined", "duplicates")
+    ]
     punctuation = body.get("punctuation")
     return TranscriptStep(
         records,
         _ending(body),
         round(body["now"] * 1e6) if "now" in body else LONG_AFTER_US,
-        Outcome(sorted(windows), sorted(late), sorted(quarantined)),
+        Outcome(sorted(windows), *lost),
         None if punctuation is None else round(punctuation * 1e6),
         body.get("held"),
     )

@@ -14,7 +14,7 @@ from skypane.api.continuous_query import ContinuousQuery
 from skypane.api.stream import Stream
 from skypane.spark import driver
 from skypane.spark.store.checkpoint import Checkpoint
-from tests.support.spark.streams import WAIT_S, Outputs, read_batches, write_batches
+from tests.support.spark.streams import WAIT_S, CollectSink, Outputs, read_batches, write_batches
 from tests.support.transcripts import Transcript, TranscriptStep, load_transcripts, outcome_of
 
 pytestmark = pytest.mark.spark
@@ -42,7 +42,7 @@ class Clock:
 def test_transcript_on_spark(
     spark: SparkSession, tmp_path: Path, transcript: Transcript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outputs, done = Outputs(), 0
+    outputs, done = Outputs(duplicates=CollectSink() if transcript.definition.distinct else None), 0
     clock = Clock(transcript)
     monkeypatch.setattr(Checkpoint, "batch_time_us", lambda _, batch_id: clock.of_batch(batch_id))
     monkeypatch.setattr(driver, "clock_us", clock)
@@ -63,7 +63,7 @@ def test_transcript_on_spark(
     for number, step in zip(numbers, transcript.steps, strict=True):
         emitted = [
             None if number is None else sink.steps.get(number)
-            for sink in (outputs.results, outputs.late, outputs.quarantine)
+            for sink in (outputs.results, outputs.late, outputs.quarantine, outputs.duplicates or CollectSink())
         ]
         tables = [[] if table is None else [table] for table in emitted]
         assert outcome_of(transcript, *tables) == step.expected, f"step {number}"
@@ -84,7 +84,8 @@ def run(
 ) -> sp.RunningQuery:
     """Take in what there is, then end as the story says."""
     definition = transcript.definition
-    stream = Stream(read_batches(spark, folder / "in", transcript.schema), definition.time, definition.keys)
+    df = read_batches(spark, folder / "in", transcript.schema)
+    stream = Stream(df, definition.time, definition.keys, distinct=definition.distinct)
     guard = transcript.guard
     question = ContinuousQuery(stream, definition.window, definition.query, emission=definition.emit).lateness(
         transcript.policy,

@@ -123,6 +123,7 @@ class ContinuousQuery:
         late: SinkLike | None = None,
         quarantine: SinkLike | None = None,
         failed: SinkLike | None = None,
+        duplicates: SinkLike | None = None,
         trigger: str = "500 milliseconds",
         available_now: bool = False,
         flush: bool | Literal["auto"] = "auto",
@@ -137,6 +138,8 @@ class ContinuousQuery:
             (DataFrame, step). Late and quarantined records are counted in any case.
         failed: where windows go on which a function of ``apply`` or ``fold`` fails, with the function, the error and
             the number of records; without it such an error ends the query, and nothing of its step is committed.
+        duplicates: where records go whose id was accepted before, with ``sp.stream(..., distinct_by=...)``; they are
+            counted in any case.
         checkpoint: a folder from which the query restarts exactly where it was; without one it cannot be restarted.
         trigger: how often to take a step. ``available_now=True``: process everything the source has, and end.
         flush: at the end of ``available_now``, which windows to close and emit. ``"auto"``: those that have ended by
@@ -154,6 +157,7 @@ class ContinuousQuery:
             late=late,
             quarantine=quarantine,
             failed=failed,
+            duplicates=duplicates,
             trigger=trigger,
             available_now=available_now,
             flush=flush,
@@ -194,6 +198,7 @@ class ContinuousQuery:
             harm_horizon_us=waiting.harm_horizon_us(self.spec, has_late_sink=run.late is not None),
             processing=tuning.processing,
             sets_aside=run.failed is not None,
+            distinct=self.source.distinct,
         )
         definition = validated(definition, self.parallel_options, run)
         punctuator = waiting.punctuator(self.spec, partition)

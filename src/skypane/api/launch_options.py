@@ -19,6 +19,7 @@ def launch_options(run: RunOptions, punctuator: Punctuator, parallel: ParallelPl
         late=None if run.late is None else as_sink(run.late, "late"),
         quarantine=None if run.quarantine is None else as_sink(run.quarantine, "quarantine"),
         failed=None if run.failed is None else as_sink(run.failed, "failed"),
+        duplicates=None if run.duplicates is None else as_sink(run.duplicates, "duplicates"),
         trigger=None if run.available_now else run.trigger,
         ending=run.ending,
         idle_timeout_us=idle_us,

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skypane.api.options.distinct_options import distinct_of
 from skypane.api.options.partition import Partition
 from skypane.api.windowed import Windowed
+from skypane.flow.distinct.distinct import Distinct
 from skypane.model.durations import Duration
 from skypane.model.errors import OptionError
 from skypane.model.live import LiveSpec
@@ -19,12 +21,20 @@ if TYPE_CHECKING:
 
 
 def stream(
-    df: DataFrame, *, time: str, key: str | Sequence[str] | None = None, partition: str | Partition | None = None
+    df: DataFrame,
+    *,
+    time: str,
+    key: str | Sequence[str] | None = None,
+    partition: str | Partition | None = None,
+    distinct_by: str | Sequence[str] | None = None,
+    within: Duration | None = None,
 ) -> Stream:
     """A streaming DataFrame whose column ``time`` says when each record happened; every ``key`` has its own answers.
 
     partition: the column that names the partition of the source a record comes from (Kafka's ``partition``, a sensor),
         to follow the progress of each; or ``sp.Partition(column, ...)``, which also says how to wait for them.
+    distinct_by: the columns that make the id of a record, e.g. ``"offer_id"``: of records with one id whose times are
+        at most ``within`` apart, one is accepted, and the others are duplicates. docs/duplicates.md has the rules.
     """
     keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
     if not isinstance(time, str) or any(not isinstance(k, str) for k in keys):
@@ -33,7 +43,8 @@ def stream(
         raise OptionError(f"key={list(keys)!r} names a column twice.")
     if partition is not None and not isinstance(partition, str | Partition):
         raise OptionError(f"partition={partition!r} must be the name of a column, or an sp.Partition of one.")
-    return Stream(df, time, keys, Partition(partition) if isinstance(partition, str) else partition)
+    named = Partition(partition) if isinstance(partition, str) else partition
+    return Stream(df, time, keys, named, distinct_of(distinct_by, within))
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,7 @@ class Stream:
     time: str
     keys: tuple[str, ...]
     partition: Partition | None = None
+    distinct: Distinct | None = None
 
     def window(self, size: Duration, slide: Duration | None = None) -> Windowed:
         """Windows of ``size`` that start every ``slide``, aligned to the epoch as Spark's ``F.window`` aligns them.

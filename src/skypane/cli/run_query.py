@@ -82,7 +82,14 @@ def plan(spec: Spec) -> Planned:
 def _query(spec: Spec) -> ContinuousQuery:
     records = cast("DataFrame", None)  # There are none until Spark is; nobody looks at them before.
     settings, waiting = spec["query"], dict(spec["lateness"])
-    stream = sp.stream(records, time=settings["time"], key=settings.get("key"), partition=_partition(spec))
+    stream = sp.stream(
+        records,
+        time=settings["time"],
+        key=settings.get("key"),
+        partition=_partition(spec),
+        distinct_by=settings.get("distinct_by"),
+        within=settings.get("within"),
+    )
     query = _emitting(settings, _question(settings, _windowed(settings, stream)))
     of_policy = {name: waiting.pop(name) for name in _OF_POLICY & set(waiting)}
     policy = as_policy(waiting.pop("policy", "kslack"), **of_policy)

@@ -8,9 +8,10 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from skypane.flow.distinct.distinct import Distinct
 from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.emit.full import Full
-from skypane.model.columns import GROUP, KEY_GROUPS, PANE, PREFIX, REVISION, WINDOW
+from skypane.model.columns import DISTINCT, GROUP, ID, KEY_GROUPS, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.errors import SchemaError
 from skypane.model.panes import Panes
 from skypane.queries.base import Query, find_column
@@ -46,6 +47,9 @@ class Definition:
     """``out_of_order``: records are lifted as they come; ``in_order``: buffered until their pane is sealed."""
     sets_aside: bool = False
     """Whether windows on which a function of the user's fails are set aside; else the error ends the query."""
+
+    distinct: Distinct | None = None
+    """What makes two records duplicates, if they are found."""
 
     runs_in: Placement | None = None
     """Where the query runs, if not in these windows by these keys: panes of ranks are not what its records are in."""
@@ -91,7 +95,18 @@ class Definition:
     @property
     def needs_record_id(self) -> bool:
         """Whether records need a hash of all they say: to cut ties, or to be counted in one order."""
+        return self.keeps_record_id or self.distinct is not None
+
+    @property
+    def keeps_record_id(self) -> bool:
+        """Whether the window stage needs it, too."""
         return self.window.counted or self.query.needs_record_id()
+
+    def after_admission(self, rows: pa.Table) -> pa.Table:
+        """Without the columns that only tell duplicates."""
+        if self.distinct is None:
+            return rows
+        return rows.drop_columns([DISTINCT] if self.keeps_record_id else [DISTINCT, ID])
 
     @property
     def retention_us(self) -> int:
@@ -131,6 +146,8 @@ class Definition:
                     f"Partition column {self.partition!r} has type {kind}; it must be a plain column. Use one of its "
                     "fields."
                 )
+        if self.distinct is not None:
+            self.distinct.check(schema)
         self.query.check(schema)
 
     def describe(self) -> Mapping[str, object]:
@@ -145,4 +162,5 @@ class Definition:
             "allowed_lateness_us": self.allowed_lateness_us,
             "processing": self.processing,
             "key_groups": KEY_GROUPS,
+            **({} if self.distinct is None else {"distinct": dict(self.distinct.describe())}),
         }

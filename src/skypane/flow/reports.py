@@ -48,6 +48,9 @@ class PaneReport(Generic[R]):
     late: tuple[R, ...] = ()
     """Late records, if they are kept, with their pane and sorted by key group."""
     quarantined: tuple[R, ...] = ()
+    duplicates: tuple[R, ...] = ()
+    ids: tuple[R, ...] = ()
+    """Ids of the accepted records, where duplicates are found."""
 
     ledger: Ledger = field(default_factory=Ledger)
     suspected: int = 0
@@ -79,7 +82,14 @@ class PaneReport(Generic[R]):
         return self.ledger.delivered + self.suspected
 
     def with_rows(
-        self, *, partials: tuple[T, ...], suspects: tuple[T, ...], late: tuple[T, ...], quarantined: tuple[T, ...]
+        self,
+        *,
+        partials: tuple[T, ...],
+        suspects: tuple[T, ...],
+        late: tuple[T, ...],
+        quarantined: tuple[T, ...],
+        duplicates: tuple[T, ...],
+        ids: tuple[T, ...],
     ) -> PaneReport[T]:
         """The same report with other references to its rows, e.g. files instead of tables."""
         return PaneReport(
@@ -87,6 +97,8 @@ class PaneReport(Generic[R]):
             suspects=suspects,
             late=late,
             quarantined=quarantined,
+            duplicates=duplicates,
+            ids=ids,
             ledger=self.ledger,
             suspected=self.suspected,
             newest_us=self.newest_us,
@@ -110,6 +122,8 @@ class PaneReport(Generic[R]):
             suspects=_chained(p.suspects for p in parts),
             late=_chained(p.late for p in parts),
             quarantined=_chained(p.quarantined for p in parts),
+            duplicates=_chained(p.duplicates for p in parts),
+            ids=_chained(p.ids for p in parts),
             ledger=sum((p.ledger for p in parts), Ledger()),
             suspected=sum(p.suspected for p in parts),
             newest_us=guard.newest(t for p in parts for t in p.newest_us),
@@ -142,11 +156,13 @@ class StateRows(Generic[S]):
     """Records whose time is in doubt, with what has come since."""
     counters: tuple[S, ...] = ()
     """Of windows that are counted in records: how many each key has had."""
+    ids: tuple[S, ...] = ()
+    """Ids of accepted records, where duplicates are found."""
 
     @property
     def parts(self) -> tuple[S, ...]:
         """All parts, of every kind of row."""
-        return (*self.panes, *self.buffer, *self.sealed, *self.revisions, *self.held, *self.counters)
+        return (*self.panes, *self.buffer, *self.sealed, *self.revisions, *self.held, *self.counters, *self.ids)
 
     @property
     def to_answer(self) -> tuple[S, ...]:
@@ -163,6 +179,7 @@ class StateRows(Generic[S]):
             revisions=_chained(p.revisions for p in parts),
             held=_chained(p.held for p in parts),
             counters=_chained(p.counters for p in parts),
+            ids=_chained(p.ids for p in parts),
         )
 
 

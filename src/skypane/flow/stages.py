@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol
 
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.distinct.known_ids import IdTables, KnownIds
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.plan import EngineFacts, StagePlan
 from skypane.flow.reports import PaneReport, R, S, StateRows, WindowReport
@@ -56,8 +57,24 @@ class Stages(Protocol[R, S]):
         """The records that are held."""
         ...
 
-    def panes(self, frontier: Frontier, plan: StagePlan) -> tuple[PaneReport[R], pa.Table | None]:
-        """Run the pane stage over the batch; also the rows of its suspects."""
+    def known_ids(self, rows: StateRows[S], fresh: Sequence[R]) -> IdTables:
+        """The ids that are remembered, and those that the pane stage has just accepted."""
+        ...
+
+    def panes(
+        self, frontier: Frontier, plan: StagePlan, known: KnownIds | None
+    ) -> tuple[PaneReport[R], pa.Table | None]:
+        """Run the pane stage over the batch; also the rows of its suspects.
+
+        Where duplicates are found, ``known`` are the ids that are remembered. One task gets all records with the same
+        hash of their id, one after the other, by (time, record id).
+        """
+        ...
+
+    def remember(
+        self, rows: StateRows[S], fresh: Sequence[R], ids: pa.Table | None, after_us: int | None
+    ) -> tuple[S, ...]:
+        """Store the ids that were accepted with those that are remembered; forget what ``after_us`` has passed."""
         ...
 
     def hold(self, rows: pa.Table | None) -> tuple[S, ...]:

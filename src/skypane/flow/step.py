@@ -7,12 +7,15 @@ how the work is shared is up to a tuner, and changes no answer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.distinct.id_rows import remembered_from_us
+from skypane.flow.distinct.known_ids import KnownIds
 from skypane.flow.latency import Latencies
 from skypane.flow.measurement import StepMeasurement, first_open_pane, measure
 from skypane.flow.panes.admission import Frontier
@@ -68,6 +71,8 @@ class Stepped(Generic[R, S, T]):
     windows: WindowReport[R, S]
     refused: pa.Table | None
     """Quarantined by the step itself: suspects that were not trusted."""
+    copies: pa.Table | None
+    """Duplicates that the step itself found: suspects that are copies of others."""
     latencies: Latencies
     seen: StepMeasurement | None = None
     """What the tuner has learned from; ``None`` of a step without a batch."""
@@ -78,8 +83,11 @@ def step(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], now_us: i
     definition, engine = flow.definition, stages.engine
     plan = flow.tuner.plan(before.tuning, engine)
     held = stages.held(before.rows)
-    panes, suspects = stages.panes(_frontier(flow, before, held, now_us), plan)
-    decision = decide(flow.program, flow.punctuator, before.progress, panes, suspects, held, before.judged, now_us)
+    known = _known_ids(flow, before, stages)
+    panes, suspects = stages.panes(_frontier(flow, before, held, now_us), plan, known)
+    known = _known_ids(flow, before, stages, panes.ids)
+    progress, judged = before.progress, before.judged
+    decision = decide(flow.program, flow.punctuator, progress, panes, suspects, held, judged, now_us, known)
     stepped = _move(flow, before, stages, plan, panes, decision, now_us)
     seen = measure(definition, decision.progress, stepped.panes, stepped.windows, now_us, engine)
     tuning = flow.tuner.learn(before.tuning, plan, seen)
@@ -108,7 +116,18 @@ def ends_anything(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], 
 
 def _ended(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], ending: Ending, now_us: int) -> Decision:
     held = stages.held(before.rows)
-    return decide_ending(flow.program, flow.punctuator, before.progress, held, ending, now_us)
+    known = _known_ids(flow, before, stages)
+    return decide_ending(flow.program, flow.punctuator, before.progress, held, ending, now_us, known)
+
+
+def _known_ids(
+    flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], fresh: Sequence[R] = ()
+) -> KnownIds | None:
+    """The ids that were accepted; ``None`` where duplicates are not found."""
+    if flow.definition.distinct is None:
+        return None
+    from_us = remembered_from_us(flow.definition, before.progress.punctuation_us)
+    return KnownIds(stages.known_ids(before.rows, fresh), from_us)
 
 
 def _frontier(flow: Flow[T], before: StepState[S, T], held: pa.Table | None, now_us: int) -> Frontier:
@@ -132,7 +151,9 @@ def _move(
 ) -> Stepped[R, S, T]:
     """Run the window stage for what was decided, and add everything up."""
     move = _move_of(before, panes, decision, ending)
-    held = stages.hold(decision.held)
+    held, ids = stages.hold(decision.held), before.rows.ids
+    if flow.definition.distinct is not None:
+        ids = stages.remember(before.rows, panes.ids, decision.ids, move.after_us)
     # Decided here for all engines: what one leaves out and another does not would be a second semantics.
     idle = move.changes_nothing(flow.definition, before.rows)
     windows = WindowReport[R, S](before.rows) if idle else stages.windows(move, plan, before.rows)
@@ -143,7 +164,7 @@ def _move(
     after = StepState(
         progress=decision.progress,
         tuning=before.tuning,
-        rows=replace(windows.state, held=held),
+        rows=replace(windows.state, held=held, ids=ids),
         ledger=ledger,
         judged=windows.lessons,
         emitted_at=ledger.accepted if flow.definition.window.emits_partial(ending) else before.emitted_at,
@@ -158,6 +179,7 @@ def _move(
         panes=seen,
         windows=windows,
         refused=decision.quarantined,
+        copies=decision.duplicates,
         latencies=latencies,
     )
 

@@ -52,6 +52,10 @@ class Suspects:
         none = np.zeros(len(times_us), dtype=np.int64)
         return cls(times_us, none, none, np.zeros(len(times_us), dtype=np.bool_))
 
+    def only(self, chosen: BoolArray) -> Suspects:
+        """The suspects of some rows."""
+        return Suspects(self.times_us[chosen], self.others[chosen], self.behind[chosen], self.held[chosen])
+
     def witnesses_us(self, limit_us: int | None) -> Int64Array:
         """The held times up to a limit that nothing speaks against yet: they support others like them."""
         found = self.held & (self.behind == 0)
@@ -96,6 +100,11 @@ class Verdict:
     def still_held(self) -> BoolArray:
         """Which suspects the guard neither accepts nor refuses yet."""
         return ~(self.accepted | self.refused)
+
+    def only(self, chosen: BoolArray) -> Verdict:
+        """The verdict about some of the suspects."""
+        of_rows = {name: getattr(self, name)[chosen] for name in ("accepted", "refused", "ahead")}
+        return replace(self, suspects=self.suspects.only(chosen), **of_rows)
 
 
 def judge(guard: FutureGuard, known: Known, suspects: Suspects, now_us: int, ending: Ending | None = None) -> Verdict:

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from skypane.flow import step as path
 from skypane.flow.definition import Definition
+from skypane.flow.distinct.id_rows import by_hash, forget_ids
+from skypane.flow.distinct.known_ids import IdTables, KnownIds
 from skypane.flow.joining import LOCAL_JOIN, Bounds, DistributedJoin, JoinWork
 from skypane.flow.late.past import Past, forget_panes, forget_revisions, in_range
 from skypane.flow.latency import Latencies
@@ -30,7 +32,7 @@ from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
-from skypane.local.preparation import prepare
+from skypane.local.preparation import prepared
 from skypane.local.spreading import spread
 from skypane.model.ending import Ending
 from skypane.model.ledger import Ledger
@@ -63,6 +65,7 @@ class StepOutput:
     """Windows on which a function of the user's failed, where they are set aside."""
     joiners: int = 1
     """How many tasks shared the join of a key, where the most did."""
+    duplicates: list[pa.Table] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,26 @@ class _Stages:
         """Keep held records in memory."""
         return present([rows])
 
-    def panes(self, frontier: Frontier, plan: StagePlan) -> tuple[PaneReport[pa.Table], pa.Table | None]:
+    def known_ids(self, rows: StateRows[pa.Table], fresh: Sequence[pa.Table]) -> IdTables:
+        """The ids, from memory."""
+        return lambda _first, _last: [*rows.ids, *fresh]
+
+    def remember(
+        self, rows: StateRows[pa.Table], fresh: Sequence[pa.Table], ids: pa.Table | None, after_us: int | None
+    ) -> tuple[pa.Table, ...]:
+        """Keep the ids in memory, as one table."""
+        known = forget_ids(self.definition, together([*rows.ids, *fresh, ids]), after_us)
+        return () if known is None else (by_hash(known),)
+
+    def panes(
+        self, frontier: Frontier, plan: StagePlan, known: KnownIds | None
+    ) -> tuple[PaneReport[pa.Table], pa.Table | None]:
         """One task for each table, or as the plan says."""
-        definition, reports = self.definition, []
-        for rows in spread(definition, self.tasks, plan):
+        reports = []
+        for rows in spread(self.definition, [prepared(self.definition, rows) for rows in self.tasks], plan):
             started = time.perf_counter_ns()
-            worker = PaneWorker(self.program, frontier)
-            worker.feed(prepare(definition.query, definition.keys, rows, with_id=definition.needs_record_id))
+            worker = PaneWorker(self.program, frontier, known=known)
+            worker.feed(rows)
             report = worker.finish()
             busy_us = (time.perf_counter_ns() - started) // 1_000
             reports.append(replace(report, tasks=(TaskLoad(busy_us, report.delivered, report.records_by_pane),)))
@@ -262,4 +278,5 @@ def _output(stepped: Stepped[pa.Table, pa.Table, Any]) -> tuple[EngineState, Ste
         windows.replication,
         list(windows.failed),
         windows.joiners,
+        list(present([*stepped.panes.duplicates, stepped.copies])),
     )

@@ -8,13 +8,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from skypane.model.columns import GROUP, ID, KEY_GROUPS
+from skypane.flow.definition import Definition
+from skypane.model.columns import DISTINCT, GROUP, ID, KEY_GROUPS
 from skypane.model.errors import OptionError
 from skypane.queries.base import Query
+from skypane.tables.canonical import canonical
 from skypane.tables.grouping import one_zero
 
 
-def prepare(query: Query, keys: Sequence[str], rows: pa.Table, *, with_id: bool = False) -> pa.Table:
+def prepared(definition: Definition, rows: pa.Table) -> pa.Table:
+    """Add all internal columns that the stages of a query need."""
+    columns = () if definition.distinct is None else definition.distinct.columns
+    with_id = definition.needs_record_id
+    return prepare(definition.query, definition.keys, rows, with_id=with_id, distinct_by=columns)
+
+
+def prepare(
+    query: Query, keys: Sequence[str], rows: pa.Table, *, with_id: bool = False, distinct_by: Sequence[str] = ()
+) -> pa.Table:
     """Add the key group, the record id and the query's expressions (plain columns or whole numbers only)."""
     columns = {name: one_zero(rows.column(name)) if name in keys else rows.column(name) for name in rows.column_names}
     own = list(columns.values())
@@ -22,6 +33,9 @@ def prepare(query: Query, keys: Sequence[str], rows: pa.Table, *, with_id: bool 
         columns[name] = _evaluate(rows, expression.sql)
     if with_id or query.needs_record_id():
         columns[ID] = pa.array([_hash(row) for row in _values(own)], pa.int64())
+    if distinct_by:
+        ids = _values([canonical(rows.column(name)) for name in distinct_by])
+        columns[DISTINCT] = pa.array([None if None in values else _hash(values) for values in ids], pa.int64())
     groups = [_hash(key) % KEY_GROUPS for key in _values([columns[key] for key in keys])]
     columns[GROUP] = pa.array(groups if keys else [0] * rows.num_rows, pa.int32())
     return pa.table(columns)

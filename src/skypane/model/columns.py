@@ -16,6 +16,12 @@ PANE: Final = "__sp_pane"
 ID: Final = "__sp_id"
 """A hash of the whole record: breaks ties the same way whatever order records come in."""
 
+DISTINCT: Final = "__sp_distinct"
+"""A hash of the record's id, where duplicates are found; null if any column of the id is."""
+
+TIME_US: Final = "__sp_time_us"
+"""Of an id that is remembered: the time of its record."""
+
 COUNTER: Final = "__sp_counter"
 """Which counter counts the records of a row's key, where windows are counted in records."""
 

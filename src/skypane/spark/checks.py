@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.flow.definition import Definition
 from skypane.flow.program import Program
 from skypane.flow.windows.lowering import FAILED
-from skypane.model.columns import DELAY, GROUP, HARMFUL, ID, REASON, WATERMARK
+from skypane.model.columns import DELAY, DISTINCT, GROUP, HARMFUL, ID, REASON, WATERMARK
 from skypane.model.errors import OptionError, SchemaError
 from skypane.spark.executors.choice import degree_limit
 from skypane.spark.fingerprint import fingerprint
@@ -49,13 +49,19 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
     check_reserved(records.names)
     _check_added_names(definition, records.names, options)
     _check_places(options)
-    for key in definition.keys:
-        if key not in records.names:
+    ids = () if definition.distinct is None else definition.distinct.columns
+    for name in (*definition.keys, *ids):
+        if name not in records.names:
             definition.check(records)
-    normal, with_id = normalised_keys(df, definition.keys), definition.needs_record_id
-    prepared = with_computed_columns(normal, definition.query, definition.keys, with_id=with_id)
+    prepared = with_computed_columns(
+        normalised_keys(df, definition.keys),
+        definition.query,
+        definition.keys,
+        with_id=definition.needs_record_id,
+        distinct_by=ids,
+    )
     seen_by_workers = arrow_schema(prepared)
-    definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
+    definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP, DISTINCT}]))
     definition = replace(definition, time_zone=records.field(definition.time).type.tz)
     for output in outputs_of(Program.of(definition), options, records, seen_by_workers):
         output.sink.check(df.sparkSession, output.schema)
@@ -84,7 +90,7 @@ def _check_places(options: LaunchOptions) -> None:
     taken: dict[str, Path | str] = {}
     if options.checkpoint is not None:
         taken["checkpoint"] = local_path(options.checkpoint, "checkpoint")
-    for name in ("sink", "late", "quarantine", "failed"):
+    for name in ("sink", "late", "quarantine", "failed", "duplicates"):
         sink: Sink | None = getattr(options, name)
         if sink is None or (place := sink.place()) is None:
             continue

@@ -61,12 +61,13 @@ def explain(
         f"query         {definition.query.kind}: {definition.query.explain()}",
         f"{'live' if definition.emit.instants else 'windows':14}{window}, by {definition.time}; {window.explain()}",
         f"key           {key}",
+        *_explain_distinct(definition, options),
         f"lateness      {policy.name}: {wait}",
         f"times         {guard.describe()}",
         *_explain_lateness(definition, options),
         f"pace          {_pace(definition, options)}",
         *_explain_pattern(definition, parallel),
-        f"pane stage    {_pane_tasks(parallel, slots)}; {processing.hands_over}",
+        f"pane stage    {_pane_tasks(parallel, slots, by_id=definition.distinct is not None)}; {processing.hands_over}",
         *([f"{'':14}{_CONDENSES}"] if condenses and parallel.elastic is None and parallel.splitting is None else []),
         f"window stage  {_window_stage(parallel, slots)}",
         *_explain_cut(program, parallel, slots),
@@ -98,9 +99,21 @@ def _explain_pattern(definition: Definition, parallel: ParallelPlan) -> list[str
     return [f"{'' if number else 'pattern':14}{line}" for number, line in enumerate([*lines, f"fused: {fused}"])]
 
 
-def _pane_tasks(parallel: ParallelPlan, slots: int) -> str:
+def _explain_distinct(definition: Definition, options: LaunchOptions) -> list[str]:
+    """What makes two records duplicates, and where these go."""
+    if (distinct := definition.distinct) is None:
+        return []
+    where = options.duplicates.describe() if options.duplicates else "counted"
+    within = format_duration_us(distinct.within_us)
+    return [f"duplicates    one record per {', '.join(distinct.columns)} within {within}; others: {where}"]
+
+
+def _pane_tasks(parallel: ParallelPlan, slots: int, *, by_id: bool) -> str:
     """Which tasks the pane stage has."""
     splitting, tasks = parallel.splitting, parallel.base.pane_tasks
+    if by_id:
+        many = "as many tasks as are decided" if parallel.elastic is not None else f"{tasks or slots} tasks"
+        return f"{many}, by the ids of records"
     if parallel.elastic is not None:
         how = "where records are" if splitting is None else f"routed by {strategy_name(splitting)}"
         return f"as many tasks as are decided, {how}"

@@ -31,6 +31,8 @@ class StepMetrics:
     harmful: int | None
     """Late records that would have changed an answer; ``None`` if they are not judged."""
     quarantined: int
+    duplicate: int
+    """Records whose id was accepted before, see docs/duplicates.md."""
     held: int
     """Records whose time is in doubt after this step; later records, or the clock, will decide."""
     windows: int
@@ -50,6 +52,8 @@ class StepMetrics:
     """Records that Spark added up before they were sent to the tasks, see docs/decisions/0014-condensing.md."""
     past_rows: int
     """Rows of sealed panes in the state, for late records."""
+    known_ids: int
+    """Ids in the state, by which duplicates are found."""
     t_max_us: int | None
     front_us: int | None
     """The time of the front; the watermark stays behind it by the slack."""
@@ -121,7 +125,7 @@ class Metrics:
 
     @property
     def delivered(self) -> int:
-        """Records the source has handed over: accepted + late + quarantined + held."""
+        """Records the source has handed over: accepted + late + quarantined + duplicate + held."""
         return self.ledger.delivered
 
     def __str__(self) -> str:
@@ -174,6 +178,7 @@ def step_metrics(
         late=stepped.ledger.late,
         harmful=windows.judged.harmful if flow.definition.judges_late else None,
         quarantined=stepped.ledger.quarantined,
+        duplicate=stepped.ledger.duplicate,
         held=manifest.state.ledger.held,
         windows=windows.windows,
         revised=windows.revised,
@@ -226,6 +231,7 @@ def _state(manifest: Manifest) -> dict[str, Any]:
         "state_rows": sum(part.file.rows for part in rows.to_answer),
         "state_bytes": sum(part.file.bytes for part in rows.to_answer),
         "past_rows": sum(part.file.rows for part in (*rows.sealed, *rows.revisions)),
+        "known_ids": sum(part.file.rows for part in rows.ids),
     }
 
 

@@ -64,7 +64,8 @@ def _now(last: StepMetrics, recent: Sequence[StepMetrics]) -> list[tuple[str, st
     """The state of the query after the last step."""
     slack = format_duration_us(last.slack_us // 1000 * 1000)
     until = "none yet" if last.watermark_us is None else f"{instant_text(last.watermark_us, None)}, slack {slack}"
-    return [("watermark", until), ("open panes", open_panes(last)), *work_lines(recent), *warnings(last)]
+    ids = [("known ids", f"{last.known_ids:,}")] if last.known_ids else []
+    return [("watermark", until), ("open panes", open_panes(last)), *ids, *work_lines(recent), *warnings(last)]
 
 
 def warnings(last: StepMetrics) -> list[tuple[str, str]]:
@@ -92,10 +93,11 @@ def open_panes(last: StepMetrics) -> str:
 
 
 def fate(metrics: Metrics) -> str:
-    """How many records were accepted, late, quarantined and held."""
+    """How many records were accepted, late, quarantined, duplicates and held."""
     ledger = metrics.ledger
+    copies = f", {ledger.duplicate:,} duplicate" if ledger.duplicate else ""
     held = f", {ledger.held:,} held" if ledger.held else ""
-    return f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined{held}"
+    return f"{ledger.accepted:,} accepted, {_late(metrics)}, {ledger.quarantined:,} quarantined{copies}{held}"
 
 
 def _late(metrics: Metrics) -> str:

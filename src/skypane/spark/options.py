@@ -21,6 +21,8 @@ class LaunchOptions:
     quarantine: Sink | None
     failed: Sink | None
     """Where windows go on which a function of the user's fails; ``None``: it ends the query."""
+    duplicates: Sink | None
+    """Where duplicates go; ``None``: they are counted."""
     trigger: str | None
     """A processing-time interval; ``None`` processes what is available now and ends."""
     ending: Ending | None

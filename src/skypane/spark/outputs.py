@@ -1,4 +1,4 @@
-"""Outputs: where the rows of a step go - results, late records, quarantined ones, failed windows."""
+"""Outputs: where the rows of a step go - results, late records, quarantined ones, duplicates, failed windows."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ class Output:
         place = self.sink.place()
         return None if place is None else str(place)
 
+    def written_here(self, rows: pa.Table | None, scratch: Path) -> tuple[Written, ...]:
+        """Rows that the step itself decided about, written as its tasks would have."""
+        if rows is None:
+            return ()
+        rows = conform(with_columns_of(rows, self.schema), self.schema)
+        written = self.sink.writer(scratch).write([rows])
+        return () if written is None else (written,)
+
     def rows(self, files: Sequence[Written], before: Manifest) -> OutputRows:
         """The rows of the step after a manifest."""
         shown = before.step + 1 if files else before.shown(self.name, self.place)
@@ -80,9 +88,10 @@ class Outputs:
     late: Output | None = None
     quarantine: Output | None = None
     failed: Output | None = None
+    duplicates: Output | None = None
 
     def __iter__(self) -> Iterator[Output]:
-        side = (self.late, self.failed, self.quarantine)
+        side = (self.late, self.failed, self.quarantine, self.duplicates)
         return iter([self.results, *(output for output in side if output is not None)])
 
     def rows_of(self, stepped: SparkStepped, scratch: Path, before: Manifest) -> dict[str, OutputRows]:
@@ -92,9 +101,14 @@ class Outputs:
             "results": windows.answers,
             "late": windows.late,
             "failed": windows.failed,
-            "quarantine": (*stepped.panes.quarantined, *self._refused(stepped, scratch)),
+            "quarantine": stepped.panes.quarantined,
+            "duplicates": stepped.panes.duplicates,
         }
-        return {output.name: output.rows(files[output.name], before) for output in self}
+        own = {"quarantine": stepped.refused, "duplicates": stepped.copies}
+        return {
+            output.name: output.rows((*files[output.name], *output.written_here(own.get(output.name), scratch)), before)
+            for output in self
+        }
 
     def publish(self, spark: SparkSession, manifest: Manifest) -> None:
         """Have each sink show the rows of a prepared step, one sink after the other."""
@@ -105,14 +119,6 @@ class Outputs:
         """The same after a restart, where sinks may have shown some of the rows, or be others than before."""
         for output in self:
             output.publish(spark, manifest.step, output.pending(manifest), stored=True)
-
-    def _refused(self, stepped: SparkStepped, scratch: Path) -> tuple[Written, ...]:
-        output = self.quarantine
-        if output is None or stepped.refused is None:
-            return ()
-        rows = conform(with_columns_of(stepped.refused, output.schema), output.schema)
-        written = output.sink.writer(scratch).write([rows])
-        return () if written is None else (written,)
 
 
 def outputs_of(program: Program, options: LaunchOptions, records: pa.Schema, prepared: pa.Schema) -> Outputs:
@@ -127,6 +133,7 @@ def outputs_of(program: Program, options: LaunchOptions, records: pa.Schema, pre
         Output("late", options.late, _late_schema(definition, records)) if options.late else None,
         Output("quarantine", options.quarantine, quarantined) if options.quarantine else None,
         Output("failed", options.failed, _failed_schema(definition, results)) if options.failed else None,
+        Output("duplicates", options.duplicates, records) if options.duplicates else None,
     )
 
 

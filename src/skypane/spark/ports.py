@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
+from skypane.flow.distinct.known_ids import IdTables, KnownIds
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.plan import EngineFacts, StagePlan
 from skypane.flow.program import Program
@@ -19,7 +20,7 @@ from skypane.flow.stages import Move
 from skypane.spark.condensing.certain_range import certain_range
 from skypane.spark.jobs.join_job import JoinChoice
 from skypane.spark.jobs.pane_job import PaneJob, run_pane_job
-from skypane.spark.jobs.routing import bounded, routed
+from skypane.spark.jobs.routing import bounded, by_id, routed
 from skypane.spark.jobs.tasks import run_tasks
 from skypane.spark.jobs.window_job import SparkReport, WindowJob, run_window_job, with_trusted_written
 from skypane.spark.outputs import Outputs, writer_of
@@ -28,6 +29,7 @@ from skypane.spark.session_copies import SessionCopies
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.failpoints import reach
 from skypane.spark.store.files import map_table
+from skypane.spark.store.id_files import IdFiles, remember_ids
 from skypane.spark.store.manifest import StoredPart
 from skypane.spark.store.past import tidy_past
 from skypane.spark.store.sealed import SealedFiles
@@ -75,9 +77,22 @@ class SparkStages:
         reach("panes.done")
         return store_state(self.state_folder, f"{self.step:010d}-held", ALL_GROUPS, present([rows]))
 
-    def panes(self, frontier: Frontier, plan: StagePlan) -> tuple[PaneReport[Written], pa.Table | None]:
+    def known_ids(self, rows: StateRows[StoredPart], fresh: Sequence[Written]) -> IdTables:
+        """The ids in files."""
+        return IdFiles(str(self.state_folder), rows.ids, tuple(fresh))
+
+    def remember(
+        self, rows: StateRows[StoredPart], fresh: Sequence[Written], ids: pa.Table | None, after_us: int | None
+    ) -> tuple[StoredPart, ...]:
+        """Write the ids that were accepted to files of the state."""
+        new = [*(map_table(file.path) for file in fresh), ids]
+        return remember_ids(self.state_folder, self.step, self.definition, rows.ids, new, after_us)
+
+    def panes(
+        self, frontier: Frontier, plan: StagePlan, known: KnownIds | None
+    ) -> tuple[PaneReport[Written], pa.Table | None]:
         """Run the pane job over the batch."""
-        report = self._run_panes(self._pane_job(frontier, plan), plan)
+        report = self._run_panes(replace(self._pane_job(frontier, plan), known=known), plan)
         suspects = together(map_table(file.path) for file in report.suspects)
         self.watch.lap("panes")
         return replace(report, took_us=self.watch.us("panes")), suspects
@@ -91,6 +106,7 @@ class SparkStages:
             scratch=str(self.scratch),
             keep_late=self.outputs.late is not None or self.definition.judges_late,
             quarantine=writer_of(self.outputs.quarantine, self.scratch),
+            duplicates=writer_of(self.outputs.duplicates, self.scratch),
             condensing=self.transfer.condensing if condenses else None,
         )
 
@@ -98,6 +114,8 @@ class SparkStages:
         """Where the records are, or where the plan sends them; pre-aggregated where that pays."""
         assert self.df is not None
         df, routing = self.df, plan.routing
+        if self.definition.distinct is not None:  # equal ids must meet, whatever the plan says
+            return run_pane_job(job, by_id(df, self.definition, plan.pane_tasks if routing is None else routing.degree))
         rows = bounded(df, plan.pane_tasks) if routing is None else routed(df, self.definition, routing)
         if job.condensing is not None and plan.pre_aggregate is not None:
             rows = job.condensing.select(rows, job.frontier, plan.pre_aggregate, self.copies)

@@ -31,8 +31,9 @@ def transfer_of(prepared: DataFrame, definition: Definition, options: LaunchOpti
 
 def _reads(definition: Definition, options: LaunchOptions) -> set[str] | None:
     """The columns that the stages read, unless whole records are needed: by the query, or by sinks that get them."""
-    query, elsewhere = definition.query, (options.late, options.quarantine)
+    query, elsewhere = definition.query, (options.late, options.quarantine, options.duplicates)
     reads = None if query.selective or definition.wants_records else query.reads()
     if reads is None or any(sink is not None for sink in elsewhere):
         return None
-    return {definition.time, *reads, *([definition.partition] if definition.partition else [])}
+    ids = () if definition.distinct is None else definition.distinct.columns
+    return {definition.time, *reads, *([definition.partition] if definition.partition else []), *ids}

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.local.preparation import prepare
+from skypane.local.preparation import prepared
 from skypane.model.columns import ID, PREFIX, WINDOW
 from skypane.model.groups import BoolArray
 from skypane.model.panes import Panes
@@ -47,8 +47,8 @@ def size_and_slide_us(window: Panes) -> tuple[int, int]:
 
 def expected_answers(definition: Definition, accepted: pa.Table) -> Answer:
     """What the query's reference says about every window that has records."""
-    prepared = prepare(definition.query, definition.keys, accepted, with_id=definition.needs_record_id)
-    return answers_by_reference(definition, prepared.to_pylist(), prepared.schema)
+    rows = prepared(definition, accepted)
+    return answers_by_reference(definition, rows.to_pylist(), rows.schema)
 
 
 def answers_by_reference(

@@ -123,24 +123,29 @@ class CollectSink(Sink):
 
 @dataclass
 class Outputs:
-    """The three sinks of a query; given to several runs of one checkpoint they add up."""
+    """The sinks of a query; given to several runs of one checkpoint they add up."""
 
     results: CollectSink = field(default_factory=CollectSink)
     late: CollectSink = field(default_factory=CollectSink)
     quarantine: CollectSink = field(default_factory=CollectSink)
+    duplicates: CollectSink | None = None
+    """Of a stream with ``distinct_by``."""
 
     def options(self) -> dict[str, Any]:
-        return {"sink": self.results, "late": self.late, "quarantine": self.quarantine}
+        own = {"sink": self.results, "late": self.late, "quarantine": self.quarantine}
+        return own if self.duplicates is None else {**own, "duplicates": self.duplicates}
 
     def lost(self) -> set[int]:
         """The numbers of the records that were not accepted; none of them is there twice."""
-        lost = [row["n"] for row in (*self.late.rows(), *self.quarantine.rows())]
+        copies = [] if self.duplicates is None else self.duplicates.rows()
+        lost = [row["n"] for row in (*self.late.rows(), *self.quarantine.rows(), *copies)]
         assert len(lost) == len(set(lost))
         return set(lost)
 
 
 def definition_of(query: ContinuousQuery) -> Definition:
-    return Definition(query.question, query.spec, query.source.time, query.source.keys)
+    source = query.source
+    return Definition(query.question, query.spec, source.time, source.keys, distinct=source.distinct)
 
 
 def run_to_end(query: ContinuousQuery, outputs: Outputs, **options: Any) -> sp.RunningQuery:
@@ -176,6 +181,7 @@ def check_run(
     assert metrics.ledger.accepted == delivered - len(outputs.lost())
     assert metrics.ledger.late == len(outputs.late.rows())
     assert metrics.ledger.quarantined == len(outputs.quarantine.rows())
+    assert metrics.ledger.duplicate == (0 if outputs.duplicates is None else len(outputs.duplicates.rows()))
 
 
 def assert_answers(
@@ -204,23 +210,25 @@ def assert_windows_in_order(definition: Definition, sink: CollectSink) -> None:
 
 
 def assert_fates(definition: Definition, policy: Lateness, batches: Sequence[pa.Table], outputs: Outputs) -> None:
-    """Late and quarantined rows, each with all it says, are those of the engine that runs without Spark."""
+    """Lost rows, each with all it says, are those of the engine that runs without Spark."""
     horizon_us = 10 * definition.window.reach_us
     engine = Engine(
         replace(definition, harm_horizon_us=horizon_us),
         policy,
         FutureGuard(max(HOUR_US, horizon_us)),
     )
-    state, late, quarantined = engine.start(), [], []
+    state, late, quarantined, duplicates = engine.start(), [], [], []
     now_us = time.time_ns() // 1_000  # long after all records, but for those of the year 2286
     for batch in batches:
         state, output = engine.step(state, [batch], now_us=now_us)
         late += [row for table in output.late for row in table.to_pylist()]
         quarantined += [row for table in output.quarantined for row in table.to_pylist()]
+        duplicates += [row for table in output.duplicates for row in table.to_pylist()]
     _, output = engine.flush(state, now_us=now_us)
     quarantined += [row for table in output.quarantined for row in table.to_pylist()]
     assert _sorted(outputs.late.rows()) == _sorted(late)
     assert _sorted(outputs.quarantine.rows()) == _sorted(quarantined)
+    assert _sorted([] if outputs.duplicates is None else outputs.duplicates.rows()) == _sorted(duplicates)
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[str]:

@@ -20,7 +20,7 @@ from skypane.tuning.elastic.elastic import CONTROLLERS, DEFAULT_CONTROLLER
 from skypane.tuning.splitting.pane_strategies import SPLITTINGS
 from skypane.tuning.splitting.pane_strategy import MAX_DEGREE
 
-SINKS: Final = ("sink", "late", "quarantine", "failed")
+SINKS: Final = ("sink", "late", "quarantine", "failed", "duplicates")
 QUERY_TYPES: Final = ("skyline", "top_delta", "top_k", "aggregate", "apply", "fold")
 SECTIONS: Final[Mapping[str, str]] = {
     "source": "where records come from",
@@ -33,6 +33,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     "sink": "where results go",
     "late": "where late records go; they are counted in any case",
     "quarantine": "where unusable records go; they are counted in any case",
+    "duplicates": "where duplicates go; they are counted in any case",
     "failed": "where windows go on which a function fails; else the query ends",
     "run": "how to run",
 }
@@ -89,6 +90,8 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("query.time", Text("ts"), "The column with the event time.", needed=True),
     Option("query.key", Names("city"), "Key columns: each key has its own answers."),
     Option("query.partition", Text("sensor"), "The column that names a record's partition of the source."),
+    Option("query.distinct_by", Names("offer_id"), "The columns that make a record's id: duplicates are left out."),
+    Option("query.within", Length(zero=True), "distinct_by: how far apart the times of duplicates are at most."),
     Option("query.window", Length(), "The length of the windows; this, window_rows or live is needed."),
     Option("query.slide", Length(), "How often a window starts; without it windows tumble."),
     Option("query.window_rows", Whole(1, MOST), "Instead of window: so many records of a key make a window."),
@@ -238,6 +241,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     *_sink("late", "late", None, "CAST(delay AS STRING) AS delay"),
     *_sink("quarantine", "quarantine", None, "reason"),
     *_sink("failed", "failed", None, "window.start AS window_start"),
+    *_sink("duplicates", "duplicates", None, "CAST(ts AS STRING) AS ts"),
     Option("run.checkpoint", Text("checkpoint"), "The folder from which the query restarts where it was."),
     Option("run.trigger", Length(zero=True), "How often to take a step.", "500 milliseconds"),
     Option("run.available_now", Flag(), "Process what the source has, then end.", default=False),

@@ -28,6 +28,7 @@ class RunOptions:
     late: SinkLike | None = None
     quarantine: SinkLike | None = None
     failed: SinkLike | None = None
+    duplicates: SinkLike | None = None
     trigger: str = "500 milliseconds"
     available_now: bool = False
     flush: bool | Literal["auto"] = "auto"

@@ -1,4 +1,4 @@
-"""Admission: what happens to each arriving record - quarantined, late, or accepted if its time can be trusted."""
+"""Admission: the fate of each arriving record - quarantined, duplicate, late, or accepted if its time is believed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skypane.flow.definition import Definition
+from skypane.flow.distinct.duplicate_finder import DuplicateFinder
+from skypane.flow.distinct.known_ids import KnownIds
 from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.progress import Progress
@@ -54,6 +56,7 @@ class Admitted:
     late: pa.Table
     """Records that came too late, with their pane."""
     quarantined: pa.Table
+    duplicates: pa.Table
     seen: Overdue
 
 
@@ -68,27 +71,41 @@ class Overdue:
 
 
 class Admission:
-    """Takes arriving tables apart, against the frontier of the step before."""
+    """Takes arriving tables apart, against the frontier of the step before and the ids that are known since."""
 
-    def __init__(self, definition: Definition, frontier: Frontier) -> None:
+    def __init__(self, definition: Definition, frontier: Frontier, known: KnownIds | None = None) -> None:
         self._definition = definition
         self._frontier = frontier
         self._late_before = frontier.late_before(definition)
+        self._finder = None
+        if definition.distinct is not None:
+            self._finder = DuplicateFinder(definition.distinct, known or KnownIds.of([]))
 
     def admit(self, rows: pa.Table) -> Admitted:
         """Decide the fate of every row."""
         rows, quarantined = self._split_invalid(rows)
         times = times_us(rows.column(self._definition.time))
         panes = self._definition.window.pane_of(times)
+        duplicates = rows.slice(0, 0)
+        if self._finder is not None:  # before anything is learned: a copy says nothing of the stream's delays
+            found = self._finder.find(rows, times, self._is_late(panes))
+            if found.any():
+                duplicates = without_internal(keep_rows(rows, found))
+                rows, times, panes = keep_rows(rows, ~found), times[~found], panes[~found]
         overdue = self._overdue(panes, times)
         rows = rows.append_column(PANE, pa.array(panes))
         late = rows.slice(0, 0)
-        if self._late_before is not None:
-            is_late = panes < self._late_before
-            if is_late.any():
-                late = keep_rows(rows, is_late)
-                rows, times = keep_rows(rows, ~is_late), times[~is_late]
-        return Admitted(accepted=rows, accepted_times_us=times, late=late, quarantined=quarantined, seen=overdue)
+        is_late = self._is_late(panes)
+        if is_late.any():
+            late = self._definition.after_admission(keep_rows(rows, is_late))
+            rows, times = keep_rows(rows, ~is_late), times[~is_late]
+        return Admitted(rows, times, late=late, quarantined=quarantined, duplicates=duplicates, seen=overdue)
+
+    def _is_late(self, panes: Int64Array) -> BoolArray:
+        if self._late_before is None:
+            return np.zeros(len(panes), dtype=np.bool_)
+        late: BoolArray = panes < self._late_before
+        return late
 
     def _overdue(self, panes: Int64Array, times: Int64Array) -> Overdue:
         """How far the front had passed the records' panes: with less slack than that they would be late."""

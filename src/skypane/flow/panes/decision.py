@@ -7,6 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from skypane.flow.definition import Definition
+from skypane.flow.distinct.id_rows import known_ids
+from skypane.flow.distinct.in_doubt import copies_in_doubt
+from skypane.flow.distinct.known_ids import KnownIds
 from skypane.flow.panes.held import accepted_of, in_doubt, reasons_of, refused_of, still_held
 from skypane.flow.panes.worker import accepted_in
 from skypane.flow.program import Program
@@ -17,6 +21,8 @@ from skypane.lateness.punctuator import Punctuator
 from skypane.lateness.suspects import Known, Suspects, Verdict, judge
 from skypane.model.ending import Ending
 from skypane.model.ledger import Ledger
+from skypane.tables.rows import keep_rows, without_internal
+from skypane.tables.times import times_us
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,10 @@ class Decision:
     """The suspects that are refused."""
     held: pa.Table | None = None
     """The suspects that stay, or become, held."""
+    duplicates: pa.Table | None = None
+    """The suspects that are duplicates."""
+    ids: pa.Table | None = None
+    """The ids of the suspects that are believed, where duplicates are found."""
 
 
 def decide(
@@ -45,10 +55,12 @@ def decide(
     held: pa.Table | None,
     judged: Judgement,
     now_us: int,
+    ids: KnownIds | None = None,
 ) -> Decision:
     """Judge the suspects knowing all tasks, then advance the watermark. Pure, and blind to task borders.
 
-    ``judged`` is about the late records of the step before this one, ``now_us`` when the source cut the batch.
+    ``judged`` is about the late records of the step before this one, ``now_us`` when the source cut the batch. ``ids``
+    were accepted before, or by this pane stage.
     """
     guard, records = punctuator.guard, int(seen.overdue.records)
     live_from = guard.live_from_us(before.t_max_us, before.advanced_us, now_us)
@@ -67,7 +79,7 @@ def decide(
     learned = records - int((fresh & ~verdict.accepted).sum())
     overdue = replace(seen.overdue, records=float(learned))
     observation = Observation(learned, seen.missed, max_delay_us=seen.max_delay_us, overdue=overdue, judged=judged)
-    resolved = _resolve(program, table, doubted, verdict)
+    resolved = _resolve(program, table, doubted, verdict, ids)
     report = PaneReport.merge([seen, resolved.report], guard)
     shown = Seen(verdict.t_max_us, observation, verdict.recent_us, partitions=report.partitions, now_us=now_us)
     return resolved.decision(punctuator.advance(before, shown), report)
@@ -80,13 +92,14 @@ def decide_ending(
     held: pa.Table | None,
     ending: Ending,
     now_us: int,
+    ids: KnownIds | None = None,
 ) -> Decision:
     """A step without records: what to make of those that are held, and what to close by the clock."""
     table, doubted = in_doubt(program.definition, None, held)
     live_from = punctuator.guard.live_from_us(before.t_max_us, before.advanced_us, now_us)
     known = Known(before.t_max_us, before.recent_us, live_from_us=live_from)
     verdict = judge(punctuator.guard, known, doubted, now_us, ending)
-    resolved = _resolve(program, table, doubted, verdict)
+    resolved = _resolve(program, table, doubted, verdict, ids)
     if verdict.accepted.any():
         partitions = resolved.report.partitions
         shown = Seen(verdict.t_max_us, Observation(0), verdict.recent_us, partitions=partitions, now_us=now_us)
@@ -105,6 +118,8 @@ class _Resolution:
     partials: pa.Table | None
     quarantined: pa.Table | None
     held: pa.Table | None
+    duplicates: pa.Table | None
+    ids: pa.Table | None
 
     def decision(self, progress: Progress, report: PaneReport[pa.Table]) -> Decision:
         """With all that was decided."""
@@ -115,19 +130,43 @@ class _Resolution:
             partials=self.partials,
             quarantined=self.quarantined,
             held=self.held,
+            duplicates=self.duplicates,
+            ids=self.ids,
         )
 
 
-def _resolve(program: Program, table: pa.Table | None, doubted: Suspects, verdict: Verdict) -> _Resolution:
-    """Lift what is believed, refuse what is contradicted, hold the rest."""
+def _resolve(
+    program: Program, table: pa.Table | None, doubted: Suspects, verdict: Verdict, known: KnownIds | None
+) -> _Resolution:
+    """Lift what is believed, refuse what is contradicted, hold the rest; duplicates leave before that."""
+    definition, processing = program.definition, program.processing
+    held_before, duplicates = int(doubted.held.sum()), None
+    if definition.distinct is not None and table is not None:
+        copies = copies_in_doubt(definition.distinct, table, doubted, verdict, known or KnownIds.of([]))
+        duplicates = without_internal(keep_rows(table, copies)) if copies.any() else None
+        table, verdict = keep_rows(table, ~copies), verdict.only(~copies)
     accepted = accepted_of(table, verdict)
-    report: PaneReport[pa.Table] = PaneReport() if accepted is None else accepted_in(program.definition, accepted)
-    newly_held = int(verdict.still_held.sum()) - int(doubted.held.sum())
-    ledger = Ledger(accepted=report.ledger.accepted, quarantined_by_reason=dict(reasons_of(verdict)), held=newly_held)
-    processing = program.processing
+    report: PaneReport[pa.Table] = PaneReport() if accepted is None else accepted_in(definition, accepted)
+    ledger = Ledger(
+        accepted=report.ledger.accepted,
+        quarantined_by_reason=dict(reasons_of(verdict)),
+        held=int(verdict.still_held.sum()) - held_before,
+        duplicate=0 if duplicates is None else duplicates.num_rows,
+    )
     return _Resolution(
         report=replace(report, ledger=ledger),
-        partials=None if accepted is None else processing.merge([processing.lift(accepted)]),
+        partials=None
+        if accepted is None
+        else processing.merge([processing.lift(definition.after_admission(accepted))]),
         quarantined=refused_of(table, verdict),
         held=still_held(table, verdict),
+        duplicates=duplicates,
+        ids=_ids_of(definition, accepted),
     )
+
+
+def _ids_of(definition: Definition, accepted: pa.Table | None) -> pa.Table | None:
+    """The ids to remember, where duplicates are found."""
+    if definition.distinct is None or accepted is None:
+        return None
+    return known_ids(definition.distinct, accepted, times_us(accepted.column(definition.time)))

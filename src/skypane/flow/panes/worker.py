@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.distinct.id_rows import by_hash, known_ids
+from skypane.flow.distinct.known_ids import KnownIds
 from skypane.flow.panes.admission import Admission, Frontier, count_panes, count_reasons
 from skypane.flow.panes.condensed import CondensedRows
 from skypane.flow.program import Program
@@ -38,15 +40,18 @@ class PaneWorker:
         program: Program,
         frontier: Frontier,
         *,
+        known: KnownIds | None = None,
         keep_late: bool = True,
         keep_quarantined: bool = True,
+        keep_duplicates: bool = True,
     ) -> None:
         self._definition = program.definition
         self._frontier = frontier
-        self._admission = Admission(program.definition, frontier)
+        self._admission = Admission(program.definition, frontier, known)
         self._processing = program.processing
         self._keep_late = keep_late
         self._keep_quarantined = keep_quarantined
+        self._keep_duplicates = keep_duplicates
         self._pending: list[pa.Table] = []
         self._pending_times: list[Int64Array] = []
         self._pending_rows = 0
@@ -54,6 +59,8 @@ class PaneWorker:
         self._partials: list[pa.Table] = []
         self._late: list[pa.Table] = []
         self._quarantined: list[pa.Table] = []
+        self._duplicates: list[pa.Table] = []
+        self._ids: list[pa.Table] = []
         self._seen: list[PaneReport[pa.Table]] = []
         self._trust = TaskTrust(
             frontier.guard,
@@ -69,7 +76,13 @@ class PaneWorker:
             self._late.append(admitted.late)
         if self._keep_quarantined and admitted.quarantined.num_rows:
             self._quarantined.append(admitted.quarantined)
-        ledger = Ledger(0, admitted.late.num_rows, dict(count_reasons(admitted.quarantined)))
+        if self._keep_duplicates and admitted.duplicates.num_rows:
+            self._duplicates.append(admitted.duplicates)
+        ledger = Ledger(
+            late=admitted.late.num_rows,
+            quarantined_by_reason=dict(count_reasons(admitted.quarantined)),
+            duplicate=admitted.duplicates.num_rows,
+        )
         seen = admitted.seen
         self._note(PaneReport(ledger=ledger, missed=seen.late, max_delay_us=seen.max_delay_us, overdue=seen.histogram))
         if admitted.accepted.num_rows:
@@ -114,6 +127,8 @@ class PaneWorker:
             suspects=tuple(self._pending),
             late=(sorted_by_group(pa.concat_tables(self._late)),) if self._late else (),
             quarantined=tuple(self._quarantined),
+            duplicates=tuple(self._duplicates),
+            ids=(by_hash(pa.concat_tables(self._ids)),) if self._ids else (),
             suspected=self._pending_rows,
             newest_us=self._trust.newest_us,
             trusted_us=self._trust.trusted_us,
@@ -136,9 +151,11 @@ class PaneWorker:
         self._pending_bytes = 0  # of those that stay nothing is counted: they are few, and would only be tried again
         if self._pending_rows:
             self._pending, self._pending_times = [keep_rows(rows, beyond)], [times[beyond]]
-            rows = keep_rows(rows, ~beyond)
+            rows, times = keep_rows(rows, ~beyond), times[~beyond]
         self._note(accepted_in(self._definition, rows))
-        partials = self._processing.lift(rows)
+        if self._definition.distinct is not None and rows.num_rows:
+            self._ids.append(known_ids(self._definition.distinct, rows, times))
+        partials = self._processing.lift(self._definition.after_admission(rows))
         if partials.num_rows:
             self._partials.append(partials)
 

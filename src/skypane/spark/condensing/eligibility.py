@@ -20,6 +20,8 @@ def condensing_of(
     """For records with all internal columns; ``None`` if the query, a sink or a guard needs them one by one."""
     if whole_records or spacing_guess_unsafe(definition, guard):
         return None
+    if definition.distinct is not None:
+        return None
     if processing_kind(definition).name != OutOfOrder.name or definition.partition is not None:
         return None
     schema = arrow_schema(prepared)

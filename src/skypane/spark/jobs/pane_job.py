@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from skypane.flow.distinct.known_ids import KnownIds
 from skypane.flow.panes.admission import Frontier
 from skypane.flow.panes.worker import PaneWorker
 from skypane.flow.program import Program
@@ -36,6 +37,9 @@ class PaneJob:
     keep_late: bool
     """Whether late records go on to the window stage, to be judged."""
     quarantine: RowWriter | None
+    duplicates: RowWriter | None = None
+    known: KnownIds | None = None
+    """The ids that are remembered, where duplicates are found."""
     condensing: Condensing | None = None
     """Who has added up records before they came here, if anybody."""
 
@@ -46,8 +50,10 @@ class PaneJob:
         worker = PaneWorker(
             self.program,
             self.frontier,
+            known=self.known,
             keep_late=self.keep_late,
             keep_quarantined=self.quarantine is not None,
+            keep_duplicates=self.duplicates is not None,
         )
         for batch in batches:
             self._feed(worker, pa.Table.from_batches([batch]))
@@ -58,6 +64,8 @@ class PaneJob:
             suspects=written(scratch, report.suspects),
             late=written(scratch, report.late),
             quarantined=written(self.quarantine, report.quarantined),
+            duplicates=written(self.duplicates, report.duplicates),
+            ids=written(scratch, report.ids),
         )
         # How long the task held its slot: also while it waited for its records to be read.
         busy_us = (time.perf_counter_ns() - started) // 1_000

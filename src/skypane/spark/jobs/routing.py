@@ -1,4 +1,4 @@
-"""Routing: which task gets which records - all where they are read, or every record where a plan sends it."""
+"""Routing: which task gets which records - all where they are read, each where a plan sends it, or each by its id."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.sql.types import NumericType, TimestampNTZType
 
 from skypane.flow.definition import Definition
 from skypane.flow.plan import Routing
+from skypane.model.columns import DISTINCT, ID
 from skypane.spark.schemas import quoted
 
 
@@ -24,6 +25,18 @@ def bounded(df: DataFrame, max_tasks: int | None) -> DataFrame:
             return df  # Spark asks for executors only while tasks wait
         max_tasks = spark.sparkContext.defaultParallelism  # of now: executors of a cluster register one by one
     return df.coalesce(max_tasks)
+
+
+def by_id(df: DataFrame, definition: Definition, tasks: int | None) -> DataFrame:
+    """All records of one id in one of so many partitions, in the order in which duplicates are found.
+
+    Each partition has a range of the hashes, so that its task reads only the files of that range. Spark sorts on disk
+    where memory is short. Records without an id go anywhere.
+    """
+    degree = tasks or df.sparkSession.sparkContext.defaultParallelism
+    place = F.shiftright(F.coalesce(quoted(DISTINCT), quoted(ID)), 48) + F.lit(2**15)
+    worker = F.call_function("div", place * F.lit(degree), F.lit(2**16)).cast("int")
+    return df.repartitionById(degree, worker).sortWithinPartitions(*map(quoted, (DISTINCT, definition.time, ID)))
 
 
 def routed(df: DataFrame, definition: Definition, plan: Routing) -> DataFrame:

@@ -20,7 +20,13 @@ _LOG = "_files.log"
 _OWNER = "="
 """The sign of the line of the log that says whose folder it is, should its marker get lost."""
 _SHOWN = 5
-_ROWS = {"sink": "results", "late": "late records", "quarantine": "quarantined records", "failed": "failed windows"}
+_ROWS = {
+    "sink": "results",
+    "late": "late records",
+    "quarantine": "quarantined records",
+    "failed": "failed windows",
+    "duplicates": "duplicates",
+}
 _log = logging.getLogger("skypane")
 
 

@@ -1,0 +1,1 @@
+"""Duplicates: records whose id was accepted before, at a time that is near."""
