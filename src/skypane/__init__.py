@@ -23,6 +23,7 @@ from skypane.model.errors import (
     OptionError,
     SchemaError,
     SkypaneError,
+    SourceError,
     StorageError,
 )
 
@@ -108,6 +109,7 @@ __all__ = [
     "RunningQuery",
     "SchemaError",
     "SkypaneError",
+    "SourceError",
     "StorageError",
     "Stream",
     "TimeGuard",

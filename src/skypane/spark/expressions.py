@@ -17,8 +17,9 @@ from pyspark.sql.types import DataType, StringType
 
 from skypane.model.errors import OptionError
 from skypane.queries.base import Expression
+from skypane.spark.null_on_error import null_on_error
 from skypane.spark.schemas import has_arrow_type
-from skypane.spark.session_copies import analysed, in_session, session_copy
+from skypane.spark.session_copies import analysed
 
 _ROWS_CHANGE = {
     "Generate": "a generator such as explode, which would multiply records",
@@ -27,26 +28,22 @@ _ROWS_CHANGE = {
 }
 
 
-_LENIENT: Final = {"spark.sql.ansi.enabled": "false"}
-"""Spark fixes how an expression treats errors when it analyses it, by the settings of the session of the DataFrame."""
 _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> DataFrame:
-    """The records with a column for each expression; what cannot be computed for some record is null there.
+    """The records with a column for each expression, as Spark computes it in this session; null where it fails.
 
-    With ANSI errors, Spark's default, one record that divides by zero would fail its batch, and every replay of it, for
-    ever. A null score is quarantined instead, and aggregates leave nulls out.
+    A null score is quarantined, and aggregates leave nulls out.
     """
     if not expressions:
         return df
-    lenient = in_session(df, session_copy(df, _LENIENT))
     with _unlogged():
-        if not _all_fine(lenient, list(expressions.values())):
+        if not _all_fine(df, list(expressions.values())):
             for expression in expressions.values():
-                _check(lenient, expression)
-    computed = lenient.withColumns({name: F.expr(expression.sql) for name, expression in expressions.items()})
-    return in_session(computed, df.sparkSession._jsparkSession)  # noqa: SLF001
+                _check(df, expression)
+        chosen = df.select(*(F.expr(expression.sql) for expression in expressions.values()))
+    return df.withColumns(dict(zip(expressions, null_on_error(chosen), strict=True)))
 
 
 @contextmanager
