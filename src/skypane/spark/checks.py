@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType
 
 from skypane.flow.definition import Definition
 from skypane.flow.windows.lowering import FAILED
@@ -52,9 +53,18 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
             definition.check(records)
     normal, with_id = normalised_keys(df, definition.keys), definition.needs_record_id
     prepared = with_computed_columns(normal, definition.query, definition.keys, with_id=with_id)
-    seen_by_workers = arrow_schema(prepared)
+    definition = replace(definition, corrupt=_corrupt_column(df, definition))
+    seen_by_workers = definition.accepted_schema(arrow_schema(prepared))
     definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
     return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
+
+
+def _corrupt_column(df: DataFrame, definition: Definition) -> str | None:
+    """The column in which Spark's readers of JSON and CSV put the text of what they cannot parse, if there is one."""
+    name = df.sparkSession.conf.get("spark.sql.columnNameOfCorruptRecord")
+    if name in {definition.time, definition.partition, *definition.keys}:
+        return None
+    return name if any(field.name == name and isinstance(field.dataType, StringType) for field in df.schema) else None
 
 
 def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> tuple[Definition, bool]:

@@ -35,4 +35,4 @@ def _reads(definition: Definition, options: LaunchOptions) -> set[str] | None:
     reads = None if query.selective or definition.wants_records else query.reads()
     if reads is None or any(sink is not None for sink in elsewhere):
         return None
-    return {definition.time, *reads, *([definition.partition] if definition.partition else [])}
+    return {*filter(None, (definition.time, definition.partition, definition.corrupt)), *reads}
