@@ -138,9 +138,7 @@ def test_one_poisonous_record_ends_no_query(spark: SparkSession, tmp_path: Path)
         ("a", 2, 3),
         ("a", 0, 1),
     ]
-    assert [(row["n"], row["reason"]) for row in outputs.quarantine.rows()] == [
-        (n, "null score") for n in (1, 3, 5)
-    ]
+    assert [(row["n"], row["reason"]) for row in outputs.quarantine.rows()] == [(n, "null score") for n in (1, 3, 5)]
 
 
 def test_nor_where_spark_aggregates_before_it_sends(

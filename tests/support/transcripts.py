@@ -145,7 +145,8 @@ def outcome_of(
     """Result tables in the form of the transcript's expectations."""
     own = transcript.schema.names
     texts = [
-        [[_plain(row[name]) for name in own if name in row] for t in tables for row in t.to_pylist()] for tables in (late, quarantined)
+        [[_plain(row[name]) for name in own if name in row] for t in tables for row in t.to_pylist()]
+        for tables in (late, quarantined)
     ]
     lost = [sorted(map(repr, text)) for text in texts]
     if transcript.definition.emit.instants:

@@ -21,7 +21,9 @@ _CALLING = re.compile(r"An error occurred while calling \S+\n")
 _STACK = re.compile(r"\n(?:\s+at |\s*Driver stacktrace:|=== Streaming Query ===)")
 _DATA_STATES = ("22", "38", "39", "42", "P0")
 """Classes of SQLSTATE that a running job has because of a record: data, functions, formats, ``raise_error``."""
-_DATA_CLASSES = re.compile(r"java\.(?:util\.regex\.PatternSyntax|lang\.Arithmetic|lang\.NumberFormat|time\.DateTime)Exc")
+_DATA_CLASSES = re.compile(
+    r"java\.(?:util\.regex\.PatternSyntax|lang\.Arithmetic|lang\.NumberFormat|time\.DateTime)Exc"
+)
 """What Spark does not translate."""
 _OWN_FRAME = "pane_job.py"
 _WORKER_IS_SLOW = "Python worker failed to connect back"
