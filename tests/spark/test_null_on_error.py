@@ -58,7 +58,7 @@ VALUES: dict[str, list[Any]] = {
 @contextmanager
 def settings(spark: SparkSession, **values: str) -> Iterator[None]:
     names = {name.replace("__", "."): value for name, value in values.items()}
-    before = {name: spark.conf.get(name) for name in names}
+    before = {name: spark.conf.get(name) or "" for name in names}
     for name, value in names.items():
         spark.conf.set(name, value)
     try:
@@ -103,7 +103,7 @@ def test_the_session_decides_how_spark_computes(spark: SparkSession) -> None:
 )
 def test_errors_of_the_users_own_dataframe_are_not_hidden(spark: SparkSession, own: str) -> None:
     df = spark.createDataFrame(ROWS, SCHEMA).repartition(2).select("n", F.expr(own).alias("mine"))
-    with pytest.raises(PySparkException, match="n/a|INVALID_ARRAY_INDEX"):
+    with pytest.raises(PySparkException, match=r"n/a|INVALID_ARRAY_INDEX"):
         with_expressions(df, {"x": Expression("mine + 1")}).select("x").collect()
 
 
@@ -114,7 +114,7 @@ def test_spark_still_reads_only_the_fields_that_expressions_use(spark: SparkSess
     asked = {"x": Expression("order.item.price / 0"), "y": Expression("size(transform(all.price, p -> p + 1))")}
     computed = with_expressions(df, asked).select("x", "y")
     assert "struct<order:struct<item:struct<price:bigint>>,all:array<struct<price:bigint>>>" in str(
-        computed._jdf.queryExecution().executedPlan().toString()  # noqa: SLF001
+        computed._jdf.queryExecution().executedPlan().toString()
     )
     assert [tuple(row) for row in computed.collect()] == [(None, 1)]
 
@@ -170,7 +170,7 @@ def test_what_the_dataframe_cannot_compute_is_named_and_the_batch_is_repeated(
         query = sp.stream(own, time="ts").window("1 second").aggregate(c="count", m="max(v + 1)")
         return query.start(sink=sink, checkpoint=tmp_path / "checkpoint", available_now=True, flush=True)
 
-    whole = F.udf(lambda text: int(text), "int")
+    whole = F.udf(int, "int")
     sink = CollectSink()
     failing = {
         r"DataFrame that the query reads fails.*'n/a'.*in 'CAST\(s AS INT\)'.*try_cast": F.expr("CAST(s AS INT)"),

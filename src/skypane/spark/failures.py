@@ -66,16 +66,16 @@ def source_failure(error: BaseException) -> SourceError | None:
         if _OWN_FRAME in str(error) or _MISSING_MODULE.search(str(error)):
             return None
         return SourceError(
-            f"A Python function that computes records has failed: {_last_line(str(error))}. It is part of the DataFrame "
-            "that the query reads, or of an expression of the query. Let it return None for such a record, and start "
-            "again: the batch is repeated."
+            f"A Python function that computes records has failed: {_last_line(str(error))}. It is part of the "
+            "DataFrame that the query reads, or of an expression of the query. Let it return None for such a record, "
+            "and start again: the batch is repeated."
         )
     if not _is_of_data(error):
         return None
     return SourceError(
-        f"The DataFrame that the query reads fails for a record: {_data_error(error)}. Spark computes its columns before "
-        "the query sees the record, so the query cannot leave it out. Let them be null instead (try_cast, try_divide "
-        "and the like), and start again: the batch is repeated."
+        f"The DataFrame that the query reads fails for a record: {_data_error(error)}. Spark computes its columns "
+        "before the query sees the record, so the query cannot leave it out. Let them be null instead (try_cast, "
+        "try_divide and the like), and start again: the batch is repeated."
     )
 
 
