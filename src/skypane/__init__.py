@@ -23,6 +23,7 @@ from skypane.model.errors import (
     OptionError,
     SchemaError,
     SkypaneError,
+    SourceError,
     StorageError,
 )
 
@@ -110,6 +111,7 @@ __all__ = [
     "RunningQuery",
     "SchemaError",
     "SkypaneError",
+    "SourceError",
     "StorageError",
     "Stream",
     "TimeGuard",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -218,6 +218,72 @@ def folded(definition: Definition, changes: Sequence[pa.Table], wanted: Mapping[
         if held:
             answers[where] = as_text(definition, held)
     return answers
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=streams(),
+    definition=definitions.filter(lambda d: not d.query.runs_functions and (d.sliding != "tiles" or d.query.selective)),
+    degree=st.sampled_from([1, 3]),
+    cuts=cuts,
+    pauses=st.sets(st.integers(0, 6)),
+)
+def test_changes_add_up_to_the_newest_answer_at_every_point(
+    rows: list[dict[str, Any]], definition: Definition, degree: int, cuts: list[int], pauses: set[int]
+) -> None:
+    """Of the newest window that was sent, partial or complete; those of complete windows to the newest of them."""
+    full, changes = (
+        Engine(each, FixedDelay("300 milliseconds"), FutureGuard(None))
+        for each in (definition, replace(definition, emit=Changes()))
+    )
+    states = [full.start(), changes.start()]
+    readers = [Reader(definition, partial=partial) for partial in (True, False)]
+    for number, batch in enumerate([*batches_of(rows, cuts), []]):
+        endings: list[Any] = ["step", *(["idle"] if number in pauses else []), *([] if batch else ["all"])]
+        for ending in endings:
+            outputs = []
+            for at, engine in enumerate((full, changes)):
+                taken = engine.step(states[at], [table(batch)], degree) if ending == "step" else None
+                states[at], output = taken or engine.flush(states[at], degree, ending=ending)
+                outputs.append(output)
+            for reader in readers:
+                reader.read(*outputs)
+                assert reader.added_up == reader.newest
+
+
+@dataclass
+class Reader:
+    """Somebody who adds changes up, and somebody who looks at whole answers."""
+
+    definition: Definition
+    partial: bool
+    """Whether they look at partial windows, too."""
+    added_up: dict[tuple[Any, ...], Counter[str]] = field(default_factory=dict)
+    newest: dict[tuple[Any, ...], Counter[str]] = field(default_factory=dict)
+    lives: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+
+    def read(self, full: StepOutput, changes: StepOutput) -> None:
+        seen: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        for where, window, text, _ in self._rows(full):
+            key = where[: len(self.definition.keys)]
+            if seen.get(key) != where:
+                self.newest[key] = Counter()
+            seen[key] = where
+            self.newest[key][text] += 1
+            del window
+        for where, window, text, change in self._rows(changes):
+            key = where[: len(self.definition.keys)]
+            if window["first"] == 0 and self.lives.get(key) != window["start"]:
+                self.added_up[key], self.lives[key] = Counter(), window["start"]
+            self.added_up[key][text] += change
+            assert self.added_up[key][text] >= 0
+            self.added_up[key] += Counter()  # without those that are gone
+
+    def _rows(self, output: StepOutput) -> Iterator[tuple[Any, dict[str, Any], str, int]]:
+        for row in (row for each in output.answers for row in each.to_pylist()):
+            where, window, change = where_of(self.definition, row), row.pop("window"), row.pop("change", 1)
+            if self.partial or not window["partial"]:
+                yield where, window, repr(row), change
 
 
 @settings(max_examples=50, deadline=None)

@@ -153,6 +153,7 @@ def test_what_cannot_be_as_in_spark_is_refused_at_start_by_name(spark: SparkSess
         (sp.OptionError, "uses a subquery", lambda: start(usable, x="sum((SELECT 1))")),
         (sp.OptionError, r"'\*' gives \d+ columns", lambda: start(usable, x="sum(*)")),
         (sp.OptionError, "uses what Spark calls Filter", lambda: start(usable, x="count(window(ts, '1 second'))")),
+        (sp.OptionError, "has 20,001 characters, .*nested too deeply", lambda: ranked("(" * 5000 + "1" + "+1)" * 5000)),
         (sp.OptionError, r"'sum\(whole\)' uses an aggregate function", lambda: ranked("sum(whole)")),
         (sp.OptionError, "'flag' is of type bool; it must be a number, a date", lambda: ranked("flag")),
         (sp.OptionError, "'text' is of type string; it must be", lambda: ranked("text")),

@@ -152,7 +152,7 @@ def outcome_of(
     """Result tables in the form of the transcript's expectations."""
     own = transcript.schema.names
     texts = [
-        [[_plain(row[name]) for name in own] for t in tables for row in t.to_pylist()]
+        [[_plain(row[name]) for name in own if name in row] for t in tables for row in t.to_pylist()]
         for tables in (late, quarantined, duplicates)
     ]
     lost = [sorted(map(repr, text)) for text in texts]
@@ -182,6 +182,7 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
         body.get("time", "ts"),
         (key,) if isinstance(key, str) else tuple(key),
         emit=emission(body.get("emit", window.default_emit)),
+        corrupt="_corrupt_record" if "_corrupt_record" in schema.names else None,
         allowed_lateness_us=parse_duration_us(body.get("allowed_lateness", "0 s"), "allowed_lateness", zero_ok=True),
         distinct=distinct_of(body.get("distinct_by"), body.get("within")),
     )

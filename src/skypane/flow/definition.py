@@ -50,6 +50,8 @@ class Definition:
 
     distinct: Distinct | None = None
     """What makes two records duplicates, if they are found."""
+    corrupt: str | None = None
+    """The column with the text of records that the source could not parse, null for all others; no answer has it."""
 
     runs_in: Placement | None = None
     """Where the query runs, if not in these windows by these keys: panes of ranks are not what its records are in."""
@@ -122,6 +124,10 @@ class Definition:
         """The columns that say whose partial it is: every partial carries them."""
         return (GROUP, PANE, *self.keys)
 
+    def accepted_schema(self, records: pa.Schema) -> pa.Schema:
+        """What accepted and late records have of the columns that arrive."""
+        return pa.schema([field for field in records if field.name != self.corrupt])
+
     def check(self, schema: pa.Schema) -> None:
         """Raise :class:`SchemaError` naming the column if records of this schema cannot be processed."""
         for name in schema.names:
@@ -163,4 +169,5 @@ class Definition:
             "processing": self.processing,
             "key_groups": KEY_GROUPS,
             **({} if self.distinct is None else {"distinct": dict(self.distinct.describe())}),
+            **({} if self.corrupt is None else {"corrupt": self.corrupt}),
         }

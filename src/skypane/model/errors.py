@@ -19,6 +19,10 @@ class DataError(SkypaneError, ValueError):
     """A row cannot be used, and the caller asked for strictness."""
 
 
+class SourceError(SkypaneError, RuntimeError):
+    """The DataFrame that a query reads fails: its own expressions, or a function of the user's in it."""
+
+
 class FunctionError(SkypaneError, RuntimeError):
     """A function of the user's failed, or returned what it was not to: names the function, the key and the window."""
 

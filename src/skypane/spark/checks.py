@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType
 
 from skypane.flow.definition import Definition
 from skypane.flow.program import Program
@@ -60,12 +61,25 @@ def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -
         with_id=definition.needs_record_id,
         distinct_by=ids,
     )
+    definition = replace(
+        definition,
+        corrupt=_corrupt_column(df, definition),
+        time_zone=records.field(definition.time).type.tz,
+    )
     seen_by_workers = arrow_schema(prepared)
-    definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP, DISTINCT}]))
-    definition = replace(definition, time_zone=records.field(definition.time).type.tz)
+    computed = {ID, GROUP, DISTINCT}
+    definition.check(pa.schema([f for f in definition.accepted_schema(seen_by_workers) if f.name not in computed]))
     for output in outputs_of(Program.of(definition), options, records, seen_by_workers):
         output.sink.check(df.sparkSession, output.schema)
     return CheckedQuery(prepared, records, definition)
+
+
+def _corrupt_column(df: DataFrame, definition: Definition) -> str | None:
+    """The column in which Spark's readers of JSON and CSV put the text of what they cannot parse, if there is one."""
+    name = df.sparkSession.conf.get("spark.sql.columnNameOfCorruptRecord")
+    if name in {definition.time, definition.partition, *definition.keys}:
+        return None
+    return name if any(field.name == name and isinstance(field.dataType, StringType) for field in df.schema) else None
 
 
 def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> tuple[Definition, bool]:

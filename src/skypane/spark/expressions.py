@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from logging import LogRecord
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException, ParseException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
@@ -17,8 +18,10 @@ from pyspark.sql.types import DataType, StringType
 
 from skypane.model.errors import OptionError
 from skypane.queries.base import Expression
+from skypane.spark.failures import without_stacks
+from skypane.spark.null_on_error import null_on_error
 from skypane.spark.schemas import has_arrow_type
-from skypane.spark.session_copies import analysed, in_session, session_copy
+from skypane.spark.session_copies import analysed
 
 _ROWS_CHANGE = {
     "Generate": "a generator such as explode, which would multiply records",
@@ -27,26 +30,22 @@ _ROWS_CHANGE = {
 }
 
 
-_LENIENT: Final = {"spark.sql.ansi.enabled": "false"}
-"""Spark fixes how an expression treats errors when it analyses it, by the settings of the session of the DataFrame."""
 _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 def with_expressions(df: DataFrame, expressions: Mapping[str, Expression]) -> DataFrame:
-    """The records with a column for each expression; what cannot be computed for some record is null there.
+    """The records with a column for each expression, as Spark computes it in this session; null where it fails.
 
-    With ANSI errors, Spark's default, one record that divides by zero would fail its batch, and every replay of it, for
-    ever. A null score is quarantined instead, and aggregates leave nulls out.
+    A null score is quarantined, and aggregates leave nulls out.
     """
     if not expressions:
         return df
-    lenient = in_session(df, session_copy(df, _LENIENT))
     with unlogged():
-        if not _all_fine(lenient, list(expressions.values())):
+        if not _all_fine(df, list(expressions.values())):
             for expression in expressions.values():
-                _check(lenient, expression)
-    computed = lenient.withColumns({name: F.expr(expression.sql) for name, expression in expressions.items()})
-    return in_session(computed, df.sparkSession._jsparkSession)  # noqa: SLF001
+                _check(df, expression)
+        chosen = df.select(*(F.expr(expression.sql) for expression in expressions.values()))
+    return df.withColumns(dict(zip(expressions, null_on_error(chosen), strict=True)))
 
 
 @contextmanager
@@ -77,7 +76,7 @@ def _all_fine(df: DataFrame, expressions: Sequence[Expression]) -> bool:
             _refuse_type(field.dataType, expression)
         _refuse_other_records(df, chosen, "")
         _refuse_chance(df, chosen, "")
-    except (AnalysisException, ParseException, OptionError):
+    except (PySparkException, Py4JJavaError, OptionError):
         return False
     return True
 
@@ -87,14 +86,23 @@ def _check(df: DataFrame, expression: Expression) -> None:
     sql = expression.sql
     try:
         chosen = df.select(F.expr(sql))
-    except (AnalysisException, ParseException) as error:
-        why = (str(error).strip().splitlines() or ["Spark does not understand it."])[0]
-        raise OptionError(f"The expression {sql!r} cannot be computed: {why}") from error
+    except (PySparkException, Py4JJavaError) as error:
+        raise OptionError(_not_understood(sql, error)) from error
     _refuse_other_records(df, chosen, sql)
     if len(chosen.columns) != 1:
         raise OptionError(f"The expression {sql!r} gives {len(chosen.columns)} columns; it must give one.")
     _refuse_type(chosen.schema.fields[0].dataType, expression)
     _refuse_chance(df, chosen, sql)
+
+
+def _not_understood(sql: str, error: Exception) -> str:
+    if "java.lang.StackOverflowError" in str(error):
+        return (
+            f"The expression {f'{sql[:60]} ...'!r} has {len(sql):,} characters, and is nested too deeply for Spark. "
+            "Compute parts of it before, as columns of the DataFrame."
+        )
+    why = (without_stacks(str(error).strip()).splitlines() or ["Spark does not understand it."])[0]
+    return f"The expression {sql!r} cannot be computed: {why}"
 
 
 def _refuse_other_records(df: DataFrame, chosen: DataFrame, sql: str) -> None:

@@ -7,9 +7,9 @@ import os
 import re
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 
-from skypane.model.errors import FunctionError, SkypaneError, StorageError
+from skypane.model.errors import FunctionError, SkypaneError, SourceError, StorageError
 
 _MISSING_MODULE = re.compile(
     r"in read_command\n.*^ModuleNotFoundError: No module named '([^']+)'", re.DOTALL | re.MULTILINE
@@ -19,6 +19,13 @@ _JAVA_CLASS = re.compile(r"(?:Caused by: |: )?(?:[\w$]+\.)+[\w$]+: ")
 _LOST_TASK = re.compile(r"Job aborted due to stage failure: .* most recent failure: Lost task .*?\): ", re.DOTALL)
 _CALLING = re.compile(r"An error occurred while calling \S+\n")
 _STACK = re.compile(r"\n(?:\s+at |\s*Driver stacktrace:|=== Streaming Query ===)")
+_DATA_STATES = ("22", "38", "39", "42", "P0")
+"""Classes of SQLSTATE that a running job has because of a record: data, functions, formats, ``raise_error``."""
+_DATA_CLASSES = re.compile(
+    r"java\.(?:util\.regex\.PatternSyntax|lang\.Arithmetic|lang\.NumberFormat|time\.DateTime)Exc"
+)
+"""What Spark does not translate."""
+_OWN_FRAME = "pane_job.py"
 _WORKER_IS_SLOW = "Python worker failed to connect back"
 
 
@@ -47,6 +54,48 @@ def readable(error: BaseException) -> BaseException:
             "with spark.sparkContext.addPyFile('FILE.py'), or install it where the workers run."
         )
     return error
+
+
+def source_failure(error: BaseException) -> SourceError | None:
+    """What failed in the user's DataFrame, if that is what a job over its records failed by.
+
+    Expressions of the query itself do not fail (:mod:`skypane.spark.null_on_error`), except for Python functions in
+    them, which Spark calls before.
+    """
+    if isinstance(error, PythonException):
+        if _OWN_FRAME in str(error) or _MISSING_MODULE.search(str(error)):
+            return None
+        return SourceError(
+            f"A Python function that computes records has failed: {_last_line(str(error))}. It is part of the "
+            "DataFrame that the query reads, or of an expression of the query. Let it return None for such a record, "
+            "and start again: the batch is repeated."
+        )
+    if not _is_of_data(error):
+        return None
+    return SourceError(
+        f"The DataFrame that the query reads fails for a record: {_data_error(error)}. Spark computes its columns "
+        "before the query sees the record, so the query cannot leave it out. Let them be null instead (try_cast, "
+        "try_divide and the like), and start again: the batch is repeated."
+    )
+
+
+def _is_of_data(error: BaseException) -> bool:
+    if isinstance(error, PySparkException):
+        return (error.getSqlState() or "").startswith(_DATA_STATES)
+    return isinstance(error, Py4JError) and _DATA_CLASSES.search(str(error)) is not None
+
+
+def _data_error(error: BaseException) -> str:
+    """What is wrong with the data, and in which expression, where Spark knows it."""
+    message = without_stacks(str(error)).splitlines()[0].split(" SQLSTATE: ", 1)[0].rstrip(" .")
+    contexts = error.getQueryContext() if isinstance(error, PySparkException) else []
+    return f"{message} (in {contexts[0].fragment()!r})" if contexts else message
+
+
+def _last_line(traceback: str) -> str:
+    """The exception that a traceback ends with."""
+    raised = [line for line in traceback.splitlines() if line and not line[0].isspace()]
+    return raised[-1] if raised else "no reason was given"
 
 
 def spark_failure(error: BaseException) -> str | None:

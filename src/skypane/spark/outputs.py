@@ -125,6 +125,7 @@ def outputs_of(program: Program, options: LaunchOptions, records: pa.Schema, pre
     """Each sink with the schema of its rows."""
     definition, query = program.definition, program.definition.query
     quarantined = records.append(pa.field(REASON, pa.string()))
+    records, prepared = definition.accepted_schema(records), definition.accepted_schema(prepared)
     results = program.processing.result_schema(prepared)
     of_records = {*results.names} - {*query.added_columns()} if query.selective else {*definition.keys}
     results = with_own_types(results, prepared, of_records)

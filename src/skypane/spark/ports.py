@@ -69,7 +69,7 @@ class SparkStages:
         table = together(load_state(self.state_folder, part.file) for part in rows.held)
         if table is None or self.df is None:
             return table
-        schema = self.transfer.sending.schema(arrow_schema(self.df))
+        schema = self.definition.accepted_schema(self.transfer.sending.schema(arrow_schema(self.df)))
         return conform(with_columns_of(table, schema), schema)
 
     def hold(self, rows: pa.Table | None) -> tuple[StoredPart, ...]:

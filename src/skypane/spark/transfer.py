@@ -36,4 +36,4 @@ def _reads(definition: Definition, options: LaunchOptions) -> set[str] | None:
     if reads is None or any(sink is not None for sink in elsewhere):
         return None
     ids = () if definition.distinct is None else definition.distinct.columns
-    return {definition.time, *reads, *([definition.partition] if definition.partition else []), *ids}
+    return {*filter(None, (definition.time, definition.partition, definition.corrupt)), *reads, *ids}

@@ -20,6 +20,7 @@ from skypane.model.groups import BoolArray, Int64Array
 from skypane.tables.rows import keep_rows, without_internal
 from skypane.tables.times import out_of_range, times_us
 
+CORRUPT_REASON = "corrupt record"
 NULL_TIME_REASON = "null time"
 TIME_RANGE_REASON = "time out of range"
 
@@ -135,17 +136,21 @@ class Admission:
     def _split_invalid(self, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Rows that can be used, and those that cannot with the reason."""
         reasons: list[tuple[BoolArray, str]] = []
+        corrupt = self._definition.corrupt
+        if corrupt is not None and rows.column(corrupt).null_count < rows.num_rows:
+            reasons.append((np.asarray(pc.is_valid(rows.column(corrupt)).to_numpy()), CORRUPT_REASON))
         if rows.column(self._definition.time).null_count:
             reasons.append((np.asarray(pc.is_null(rows.column(self._definition.time)).to_numpy()), NULL_TIME_REASON))
         if (far := out_of_range(rows.column(self._definition.time))) is not None:
             reasons.append((far, TIME_RANGE_REASON))
         reasons += [(i.mask, i.reason) for i in self._definition.query.invalid(rows) if i.mask.any()]
+        usable = rows.select(self._definition.accepted_schema(rows.schema).names)
         if not reasons:
-            return rows, rows.slice(0, 0)
+            return usable, rows.slice(0, 0)
         bad = np.logical_or.reduce([mask for mask, _ in reasons])
         first = np.select([mask for mask, _ in reasons], list(range(len(reasons))), default=0)[bad]
         names = pa.array([reason for _, reason in reasons]).take(pa.array(first))
-        return keep_rows(rows, ~bad), quarantine_rows(keep_rows(rows, bad), names)
+        return keep_rows(usable, ~bad), quarantine_rows(keep_rows(rows, bad), names)
 
 
 def describe_late(definition: Definition, before: Progress, rows: pa.Table, harmful: pa.Array) -> pa.Table:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
+from skypane.flow.windows.partial_changes import PARTIAL, partial_column, stored_partial
 from skypane.model.columns import COUNTER, GROUP, ID, PREFIX
 from skypane.model.groups import BoolArray, Groups, Int64Array
 from skypane.model.row_windows import RankPanes, RowWindows
@@ -67,6 +68,8 @@ class Counters:
     """When those of them ended that are complete."""
     over: BoolArray
     """Whether the life has ended."""
+    partial: pa.Table | None
+    """What was sent of open windows and is to be taken back, where rows are changes."""
     stored: int
     """How many there were before the step: the first ones, in the order of their names."""
 
@@ -106,7 +109,8 @@ class Counters:
         table = take_rows(self.keys, rows)
         for name, column in numbers.items():
             table = table.append_column(name, pa.array(column[rows]))
-        return table.append_column(STARTS_US, starts)
+        table = table.append_column(STARTS_US, starts)
+        return table if self.partial is None else table.append_column(PARTIAL, partial_column(self.partial, rows))
 
 
 class Counted(NamedTuple):
@@ -173,6 +177,7 @@ def count_records(
         starts=_joined(_started(stored), _run(old + new, counter, line.time, rank % ranks.slide_us == 0)),
         ends=_joined(_ended(ranks, stored), _run(old + new, counter, line.time, ends)),
         over=_over(line, lives, last_us, window.ttl_us, sealed_until_us),
+        partial=stored_partial(stored),
         stored=old,
     )
     return Counted(counters, rows=line.rows, counter=counter, rank=rank)

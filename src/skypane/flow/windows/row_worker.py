@@ -20,6 +20,7 @@ from skypane.flow.reports import LAST_WINDOWS, StateRows, WindowReport
 from skypane.flow.windows.counters import Counted, Counters
 from skypane.flow.windows.lowering import Failed
 from skypane.flow.windows.merge import merge_panes
+from skypane.flow.windows.partial_changes import SentRows, replaced
 from skypane.flow.windows.slide.base import Answers, Fired, Firing, span_at
 from skypane.flow.windows.slide.choice import slide_for
 from skypane.flow.windows.worker import answer_table, no_answers
@@ -75,15 +76,18 @@ class RowWorker:
         counters = counted.counters
         panes = self._panes(state, self._lifted(records, counted), counters)
         if panes is None:
-            return self._report(counters, [], None)
+            return self._report(counters, [], [], None)
         complete = self._fired(counters, panes, self._span(counters), joining)
         answers, state = [complete], complete.state
         open_windows = self._ranks.started(counters.count) > self._ranks.complete(counters.count)
         emitted = (counters.over | emits_partial) & (counters.count > counters.emitted) & open_windows
         if state is not None and emitted.any():
             answers.append(self._partial(counters, state, emitted, joining))
+        sent = [[self._sent(counters, one) for one in answer.fired] for answer in answers]
+        if self._definition.emit.adds_up:
+            counters, sent = self._adding_up(counters, records.schema, emitted, sent)
         counters = replace(counters, emitted=np.where(emitted, counters.count, counters.emitted))
-        return self._report(counters, answers, state)
+        return self._report(counters, [rows for each in sent for rows in each], answers, state)
 
     def result_schema(self, records: pa.Schema) -> pa.Schema:
         """Keys, window, then what the query answers with."""
@@ -178,10 +182,56 @@ class RowWorker:
         )
         return self._fired(counters, merge_panes(self._inner, [rows]), span, joining)
 
+    def _adding_up(
+        self, counters: Counters, records: pa.Schema, emitted: BoolArray, sent: list[list[SentRows]]
+    ) -> tuple[Counters, list[list[SentRows]]]:
+        """Take back what was sent of open windows before, where others are sent now; keep what is sent of them now."""
+        complete, partial = sent[0], sent[1] if len(sent) > 1 else []
+        like = self._no_changes(counters, records, [*complete, *partial])
+        if like is None:
+            return counters, sent
+        ranks, done = self._ranks, self._ranks.complete(counters.count) > self._ranks.complete(counters.before)
+        now = like.followed_by(*partial)
+        last = now.netted(now.counter)
+        last = last.labelled(self._labels(counters, last.counter, ranks.started(counters.count)[last.counter] - 1))
+        before = like.followed_by(self._stored_changes(counters, like))
+        gone, again = (before.where(mask[before.counter]).negated() for mask in (done, emitted & ~done))
+        first = ranks.complete(counters.count)[again.counter]
+        again = again._replace(window=first).labelled(self._labels(counters, again.counter, first))
+        kept = last.followed_by(before.where(~(done | emitted)[before.counter]))
+        table = kept.table.drop_columns([*self._definition.keys]).append_column(COUNTER, pa.array(kept.counter))
+        open_now = [replaced(again, now)] if again.counter.size else partial
+        return replace(counters, partial=table), [[gone], complete, open_now]
+
+    def _no_changes(self, counters: Counters, records: pa.Schema, sent: list[SentRows]) -> SentRows | None:
+        """No rows of the schema that changes have; ``None`` if nothing tells."""
+        none = np.zeros(0, dtype=np.int64)
+        if sent:
+            return sent[0].take(none)
+        if counters.partial is not None:
+            keys = counters.keys.select(list(self._definition.keys)).schema
+            own = [field for field in counters.partial.schema if field.name != COUNTER]
+            return SentRows(pa.schema([*keys, *own]).empty_table(), none, none)
+        return None if counters.stored else SentRows(self.result_schema(records).empty_table(), none, none)
+
+    def _stored_changes(self, counters: Counters, like: SentRows) -> SentRows:
+        """What was sent of open windows before this step."""
+        stored = counters.partial
+        if stored is None:
+            return like
+        counter = stored.column(COUNTER).to_numpy()
+        table = stored.drop_columns([COUNTER])
+        for key in self._definition.keys:
+            table = table.append_column(key, take_rows(counters.keys.select([key]), counter).column(0))
+        return SentRows(table, counter, np.full(len(counter), -1))
+
+    def _labels(self, counters: Counters, counter: Int64Array, window: Int64Array) -> pa.Array:
+        return self._window_column(self._spans(counters, counter, window))
+
     def _report(
-        self, counters: Counters, answers: list[Answers], state: pa.Table | None
+        self, counters: Counters, sent: list[SentRows], answers: list[Answers], state: pa.Table | None
     ) -> WindowReport[pa.Table, pa.Table]:
-        tables = self._results(counters, [one for answer in answers for one in answer.fired])
+        tables = _in_lives(sent, counters.over)
         failed = [self._failed(counters, answer.failed) for answer in answers if answer.failed is not None]
         panes, count = None, 0
         if state is not None:
@@ -200,20 +250,12 @@ class RowWorker:
             failures=sum(table.num_rows for table in failed),
         )
 
-    def _results(self, counters: Counters, fired: list[Fired]) -> list[pa.Table]:
-        """What is sent; all windows of a life before those of the key's next one, whose counter has a larger number."""
-        tables = [self._result(counters, one) for one in fired]
-        if not tables or not counters.over.any():
-            return tables
-        counter = np.concatenate([one.answer.table.column(COUNTER).to_numpy() for one in fired])
-        return [take_rows(pa.concat_tables(tables), np.argsort(counter, kind="stable"))]
-
-    def _result(self, counters: Counters, fired: Fired) -> pa.Table:
+    def _sent(self, counters: Counters, fired: Fired) -> SentRows:
         """Keys, window, then the rest, without internal columns."""
         counter = fired.answer.table.column(COUNTER).to_numpy()
-        spans = self._spans(counters, counter, fired.window_ids[fired.answer.groups.row_ids()])
+        window = fired.window_ids[fired.answer.groups.row_ids()]
         keys = take_rows(counters.keys.select(list(self._definition.keys)), counter)
-        return self._table(keys, self._window_column(spans), fired)
+        return SentRows(self._table(keys, self._labels(counters, counter, window), fired), counter, window)
 
     def _failed(self, counters: Counters, failed: Failed) -> pa.Table:
         """The rows of the failed sink: keys, window, function and error."""
@@ -231,6 +273,15 @@ class RowWorker:
         times = [pa.array(us).cast(self._time_type) for us in (spans.start, spans.end)]
         columns = [pa.array(spans.first), pa.array(spans.last), *times, pa.array(spans.partial)]
         return pa.StructArray.from_arrays(columns, names=list(_Spans._fields))
+
+
+def _in_lives(sent: list[SentRows], over: BoolArray) -> list[pa.Table]:
+    """What is sent; all windows of a life before those of the key's next one, whose counter has a larger number."""
+    tables = [rows.table for rows in sent if rows.counter.size]
+    if not tables or not over.any():
+        return tables
+    counter = np.concatenate([rows.counter for rows in sent])
+    return [take_rows(pa.concat_tables(tables), np.argsort(counter, kind="stable"))]
 
 
 def _with_counters(table: pa.Table, numbers: Int64Array) -> pa.Table:

@@ -57,6 +57,8 @@ class Condensing:
         settings = {**_SETTINGS, "spark.sql.shuffle.partitions": str(tasks)}
         us, pane_us = f"unix_micros({sql_name(self.definition.time)})", self.definition.window.pane_us
         is_certain = _between(us, certain)
+        if self.definition.corrupt is not None:
+            is_certain = f"({is_certain} AND {sql_name(self.definition.corrupt)} IS NULL)"
         # Spark's division of whole numbers rounds towards zero; panes before 1970 end at smaller numbers.
         pane = f"CASE WHEN {is_certain} THEN div({us}, {pane_us}L) - IF({us} % {pane_us}L < 0, 1L, 0L) END"
         same = {name: sql_name(name) for name in df.columns}

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from skypane.flow.distinct.known_ids import KnownIds
@@ -18,6 +20,7 @@ from skypane.flow.reports import PaneReport, TaskLoad
 from skypane.model.codec import from_text, to_text
 from skypane.model.columns import PANE
 from skypane.spark.condensing.condensing import Condensing
+from skypane.spark.failures import source_failure
 from skypane.spark.jobs.sending import Sending
 from skypane.spark.schemas import map_in_arrow
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
@@ -90,7 +93,10 @@ def run_pane_job(job: PaneJob, df: DataFrame) -> PaneReport[Written]:
         report = to_text(job.run(batches))
         yield pa.RecordBatch.from_pydict({"task": pa.array([context.partitionId()], pa.int32()), "report": [report]})
 
-    rows = map_in_arrow(df, task, _REPORT).collect()
+    try:
+        rows = map_in_arrow(df, task, _REPORT).collect()
+    except (PySparkException, Py4JError) as error:
+        raise source_failure(error) or error from error
     reports = [from_text(row.report, PaneReport[Written]) for row in sorted(rows, key=lambda row: int(row.task))]
     return PaneReport.merge(reports, job.frontier.guard)
 

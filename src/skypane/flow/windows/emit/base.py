@@ -22,6 +22,8 @@ class Emission(ABC):
     """For options, checkpoints and explanations."""
     instants: ClassVar[bool] = False
     """Whether it is about answers that hold at every instant (``.live(...)``) rather than those of windows."""
+    adds_up: ClassVar[bool] = False
+    """Whether its rows are changes, which add up to the present answer of each key."""
     looks_back: ClassVar[int] = 0
     """How many windows that have fired it looks at again: their panes are kept for it."""
 

@@ -22,6 +22,7 @@ class Changes(Emission):
     """Far fewer rows than whole answers where windows overlap."""
 
     name = "changes"
+    adds_up = True
     looks_back = 1
 
     def columns(self) -> Mapping[str, pa.DataType]:

@@ -34,7 +34,7 @@ def differences(definition: Definition, fired: Iterable[Fired], span: Span) -> I
     table = pa.concat_tables([one.answer.table for one in together])
     window_id = np.concatenate([one.window_ids[one.answer.groups.row_ids()] for one in together])
     key, span = key_codes(table, definition.keys), span_at(span, table)
-    before, after = _neighbours(window_id, _row_codes(definition, table, key))
+    before, after = _neighbours(window_id, row_codes(table.drop_columns([*definition.keys]), key))
     comes = np.flatnonzero(~before & (window_id >= span.first))
     goes = np.flatnonzero(~after & (window_id + 1 < span.end))
     yield from came_and_went(table, key, (comes, window_id[comes]), (goes, window_id[goes] + 1))
@@ -59,9 +59,9 @@ def _neighbours(window_id: Int64Array, row: Int64Array) -> tuple[BoolArray, Bool
     return before, after
 
 
-def _row_codes(definition: Definition, table: pa.Table, key: Int64Array) -> Int64Array:
+def row_codes(table: pa.Table, key: Int64Array) -> Int64Array:
     """Numbers that are equal exactly where key and row are equal."""
-    compared = {name: _bits(table.column(name)) for name in _compared(table.schema) if name not in definition.keys}
+    compared = {name: _bits(table.column(name)) for name in _compared(table.schema)}
     return key_codes(pa.table({KEY: key} | compared), [KEY, *compared])
 
 
