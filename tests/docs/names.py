@@ -136,8 +136,19 @@ def _write_json(folder: Path, rows: list[dict[str, Any]]) -> None:
     (folder / "rows.json").write_text("\n".join(lines))
 
 
+def _duplicates(_names: Names, folder: Path) -> Names:
+    """Offers, some of which come twice."""
+    times = [("00:01", "a", 20), ("00:02", "b", 30), ("00:02", "a", 20), ("00:30", None, 25), ("00:31", None, 25)]
+    times += [("09:00", "b", 28), ("14:00", "b", 29)]
+    rows = [{"ts": f"2026-01-01T12:{time}Z", "offer_id": own, "price": price} for time, own, price in times]
+    (folder / "in").mkdir()
+    (folder / "in" / "offers.json").write_text("\n".join(map(json.dumps, rows)))
+    return {}
+
+
 _OWN: dict[str, Callable[[Names, Path], Names]] = {
     "README.md": _readme,
+    "docs/duplicates.md": _duplicates,
     "docs/extend.md": _extend,
     "docs/live.md": _live,
     "docs/one-key.md": _one_key,

@@ -65,9 +65,8 @@ class Stepped(Generic[R, S, T]):
 
     state: StepState[S, T]
     plan: StagePlan
-    ledger: Ledger
-    """This step's records by fate."""
     panes: PaneReport[R]
+    """Its ledger has all records of the step by fate."""
     windows: WindowReport[R, S]
     refused: pa.Table | None
     """Quarantined by the step itself: suspects that were not trusted."""
@@ -88,7 +87,7 @@ def step(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], now_us: i
     known = _known_ids(flow, before, stages, panes.ids)
     progress, judged = before.progress, before.judged
     decision = decide(flow.program, flow.punctuator, progress, panes, suspects, held, judged, now_us, known)
-    stepped = _move(flow, before, stages, plan, panes, decision, now_us)
+    stepped = _move(flow, before, stages, plan, decision, now_us)
     seen = measure(definition, decision.progress, stepped.panes, stepped.windows, now_us, engine)
     tuning = flow.tuner.learn(before.tuning, plan, seen)
     return replace(stepped, state=replace(stepped.state, tuning=tuning), seen=seen)
@@ -101,7 +100,7 @@ def finish(
     definition, engine = flow.definition, stages.engine
     plan = flow.tuner.plan(before.tuning, engine)
     decision = _ended(flow, before, stages, ending, now_us)
-    stepped = _move(flow, before, stages, plan, PaneReport(), decision, now_us, ending)
+    stepped = _move(flow, before, stages, plan, decision, now_us, ending)
     tuning = flow.tuner.close(before.tuning, engine, first_open_pane(definition, decision.progress))
     return replace(stepped, state=replace(stepped.state, tuning=tuning))
 
@@ -111,10 +110,10 @@ def ends_anything(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], 
     decision, window = _ended(flow, before, stages, ending, now_us), flow.definition.window
     closes = window.closes_windows(before.progress.punctuation_us, decision.progress.punctuation_us)
     reports = window.emits_partial(ending) and before.emitted_at != before.ledger.accepted
-    return closes or reports or decision.ledger != Ledger()
+    return closes or reports or decision.report.ledger != Ledger()
 
 
-def _ended(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], ending: Ending, now_us: int) -> Decision:
+def _ended(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], ending: Ending, now_us: int) -> Decision[R]:
     held = stages.held(before.rows)
     known = _known_ids(flow, before, stages)
     return decide_ending(flow.program, flow.punctuator, before.progress, held, ending, now_us, known)
@@ -144,23 +143,22 @@ def _move(
     before: StepState[S, T],
     stages: Stages[R, S],
     plan: StagePlan,
-    panes: PaneReport[R],
-    decision: Decision,
+    decision: Decision[R],
     now_us: int,
     ending: Ending | None = None,
 ) -> Stepped[R, S, T]:
     """Run the window stage for what was decided, and add everything up."""
-    move = _move_of(before, panes, decision, ending)
+    seen, move = decision.report, _move_of(before, decision, ending)
     held, ids = stages.hold(decision.held), before.rows.ids
     if flow.definition.distinct is not None:
-        ids = stages.remember(before.rows, panes.ids, decision.ids, move.after_us)
+        ids = stages.remember(before.rows, seen.ids, decision.ids, move.after_us)
     # Decided here for all engines: what one leaves out and another does not would be a second semantics.
     idle = move.changes_nothing(flow.definition, before.rows)
     windows = WindowReport[R, S](before.rows) if idle else stages.windows(move, plan, before.rows)
     clock, latencies = before.clock.advance(
-        flow.definition.window, decision.records_by_pane, now_us, before.progress.punctuation_us, move.after_us
+        flow.definition.window, seen.records_by_pane, now_us, before.progress.punctuation_us, move.after_us
     )
-    ledger = before.ledger + decision.ledger
+    ledger = before.ledger + seen.ledger
     after = StepState(
         progress=decision.progress,
         tuning=before.tuning,
@@ -171,11 +169,9 @@ def _move(
         totals=_totals(before.totals, windows),
         clock=clock,
     )
-    seen = replace(panes, records_by_pane=decision.records_by_pane)
     return Stepped(
         state=after,
         plan=plan,
-        ledger=decision.ledger,
         panes=seen,
         windows=windows,
         refused=decision.quarantined,
@@ -184,8 +180,9 @@ def _move(
     )
 
 
-def _move_of(before: StepState[S, T], panes: PaneReport[R], decision: Decision, ending: Ending | None) -> Move[R]:
+def _move_of(before: StepState[S, T], decision: Decision[R], ending: Ending | None) -> Move[R]:
     """What the window stage is to do."""
+    panes = decision.report
     return Move(
         before=before.progress.for_workers(),
         after_us=decision.progress.punctuation_us,
@@ -194,7 +191,7 @@ def _move_of(before: StepState[S, T], panes: PaneReport[R], decision: Decision, 
         late=panes.late,
         rows_by_group=added([panes.rows_by_group, rows_by_group(decision.partials)]),
         ending=ending,
-        filled=range_of([*decision.records_by_pane]),
+        filled=range_of([*panes.records_by_pane]),
     )
 
 

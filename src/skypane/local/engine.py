@@ -273,7 +273,7 @@ def _output(stepped: Stepped[pa.Table, pa.Table, Any]) -> tuple[EngineState, Ste
         list(windows.answers),
         list(windows.late),
         list(quarantined),
-        stepped.ledger,
+        stepped.panes.ledger,
         stepped.latencies,
         windows.replication,
         list(windows.failed),

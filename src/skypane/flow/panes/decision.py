@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any, Generic
 
 import pyarrow as pa
 
@@ -26,14 +26,12 @@ from skypane.tables.times import times_us
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(Generic[R]):
     """The outcome of a step's pane stage, from which the window stage follows."""
 
     progress: Progress
-    ledger: Ledger = field(default_factory=Ledger)
-    """This step's records by fate."""
-    records_by_pane: Mapping[int, int] = field(default_factory=dict)
-    """Accepted records of the newest panes."""
+    report: PaneReport[R]
+    """What the tasks have seen, and the suspects, which are judged now: its ledger has all records of the step."""
     partials: pa.Table | None = None
     """Partials of the suspects that are believed."""
     quarantined: pa.Table | None = None
@@ -56,7 +54,7 @@ def decide(
     judged: Judgement,
     now_us: int,
     ids: KnownIds | None = None,
-) -> Decision:
+) -> Decision[R]:
     """Judge the suspects knowing all tasks, then advance the watermark. Pure, and blind to task borders.
 
     ``judged`` is about the late records of the step before this one, ``now_us`` when the source cut the batch. ``ids``
@@ -80,7 +78,7 @@ def decide(
     overdue = replace(seen.overdue, records=float(learned))
     observation = Observation(learned, seen.missed, max_delay_us=seen.max_delay_us, overdue=overdue, judged=judged)
     resolved = _resolve(program, table, doubted, verdict, ids)
-    report = PaneReport.merge([seen, resolved.report], guard)
+    report = replace(PaneReport[R].merge([seen, resolved.report], guard), suspected=0)
     shown = Seen(verdict.t_max_us, observation, verdict.recent_us, partitions=report.partitions, now_us=now_us)
     return resolved.decision(punctuator.advance(before, shown), report)
 
@@ -93,7 +91,7 @@ def decide_ending(
     ending: Ending,
     now_us: int,
     ids: KnownIds | None = None,
-) -> Decision:
+) -> Decision[Any]:
     """A step without records: what to make of those that are held, and what to close by the clock."""
     table, doubted = in_doubt(program.definition, None, held)
     live_from = punctuator.guard.live_from_us(before.t_max_us, before.advanced_us, now_us)
@@ -114,19 +112,19 @@ def decide_ending(
 class _Resolution:
     """The suspects, judged: what is lifted, refused and held of them, and how the report changes."""
 
-    report: PaneReport[pa.Table]
+    report: PaneReport[Any]
+    """Counts alone; the rows are below."""
     partials: pa.Table | None
     quarantined: pa.Table | None
     held: pa.Table | None
     duplicates: pa.Table | None
     ids: pa.Table | None
 
-    def decision(self, progress: Progress, report: PaneReport[pa.Table]) -> Decision:
+    def decision(self, progress: Progress, report: PaneReport[R]) -> Decision[R]:
         """With all that was decided."""
         return Decision(
             progress=progress,
-            ledger=report.ledger,
-            records_by_pane=report.records_by_pane,
+            report=report,
             partials=self.partials,
             quarantined=self.quarantined,
             held=self.held,
@@ -146,7 +144,7 @@ def _resolve(
         duplicates = without_internal(keep_rows(table, copies)) if copies.any() else None
         table, verdict = keep_rows(table, ~copies), verdict.only(~copies)
     accepted = accepted_of(table, verdict)
-    report: PaneReport[pa.Table] = PaneReport() if accepted is None else accepted_in(definition, accepted)
+    report: PaneReport[Any] = PaneReport() if accepted is None else accepted_in(definition, accepted)
     ledger = Ledger(
         accepted=report.ledger.accepted,
         quarantined_by_reason=dict(reasons_of(verdict)),
