@@ -151,9 +151,7 @@ def _move(
 ) -> Stepped[R, S, T]:
     """Run the window stage for what was decided, and add everything up."""
     move = _move_of(before, panes, decision, ending)
-    held, ids = stages.hold(decision.held), before.rows.ids
-    if flow.definition.distinct is not None:
-        ids = stages.remember(before.rows, panes.ids, decision.ids, move.after_us)
+    held, ids = stages.hold(decision.held), _remembered(flow, before, stages, panes, decision)
     # Decided here for all engines: what one leaves out and another does not would be a second semantics.
     idle = move.changes_nothing(flow.definition, before.rows)
     windows = WindowReport[R, S](before.rows) if idle else stages.windows(move, plan, before.rows)
@@ -182,6 +180,15 @@ def _move(
         copies=decision.duplicates,
         latencies=latencies,
     )
+
+
+def _remembered(
+    flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], panes: PaneReport[R], decision: Decision
+) -> tuple[S, ...]:
+    """The ids by which later steps find duplicates."""
+    if flow.definition.distinct is None:
+        return ()
+    return stages.remember(before.rows, panes.ids, decision.ids, decision.progress.punctuation_us)
 
 
 def _move_of(before: StepState[S, T], panes: PaneReport[R], decision: Decision, ending: Ending | None) -> Move[R]:
