@@ -28,7 +28,8 @@ def test_lookups_find_what_was_not_forgotten(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(id_files, "_FILE_IDS", 60)
     monkeypatch.setattr(logs, "_MERGE_AT", 2)
     assert DEFINITION.distinct is not None
-    rng, parts, whole = np.random.default_rng(7), (), []
+    rng, whole = np.random.default_rng(7), []
+    parts: logs.Parts = ()
     for step in range(12):
         times = step * 1_000 + rng.integers(0, 1_000, 50)
         hashes = rng.integers(-(2**63), 2**63 - 1, 50)

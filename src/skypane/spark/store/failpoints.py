@@ -21,6 +21,7 @@ POINTS: Final = (
     "late.published",
     "failed.published",
     "quarantine.published",
+    "duplicates.published",
     "manifest.written",
     "manifest.committed",
     "step.cleaned",
