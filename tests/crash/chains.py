@@ -34,7 +34,7 @@ PLAIN_CUTS = tuple(range(BATCHES))
 
 @dataclass(frozen=True)
 class Chain:
-    """A query, and where its rows go: results, late, quarantine; failed windows, where functions may fail."""
+    """A query, and where its rows go: results, late, quarantine; failed windows and duplicates, where there may be any."""
 
     name: str
     configuration: Configuration
@@ -46,7 +46,8 @@ class Chain:
     def kinds(self) -> dict[str, str]:
         """The kind of each sink."""
         kinds = dict(zip(("results", "late", "quarantine"), self.sinks, strict=True))
-        return kinds | ({"failed": "parquet"} if self.configuration.query == "apply" else {})
+        kinds |= {"failed": "parquet"} if self.configuration.query == "apply" else {}
+        return kinds | ({"duplicates": "parquet"} if self.configuration.distinct else {})
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,15 @@ FOLD = Chain(
 )
 ROWS = Chain(
     "rows",
-    Configuration("skyline", (9, 2, "1 second"), (), "fixed_delay", "changes", parallel={"cut_rows": 0}),
+    Configuration(
+        "skyline",
+        (9, 2, "1 second"),
+        (),
+        "fixed_delay",
+        "changes",
+        parallel={"cut_rows": 0},
+        distinct={"distinct_by": ["zone", "city"], "within": "500 milliseconds"},
+    ),
     files=6,
 )
 CHAINS = (SKYLINE, TOP_DELTA, TOP_K, AGGREGATE, APPLY, FOLD, ROWS, LIVE, INTERVALS)
@@ -124,5 +132,6 @@ KILLS = (
     (LIVE, "results.staged"),
     (INTERVALS, "manifest.committed"),
     (TOP_K, "step.cleaned"),
+    (ROWS, "duplicates.published"),
 )
 """Where processes die within batches, in this order."""

@@ -7,15 +7,13 @@ how the work is shared is up to a tuner, and changes no answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import pyarrow as pa
 
 from skypane.flow.definition import Definition
-from skypane.flow.distinct.id_rows import remembered_from_us
-from skypane.flow.distinct.known_ids import KnownIds
+from skypane.flow.distinct.memory import known_ids_of, remembered_ids
 from skypane.flow.latency import Latencies
 from skypane.flow.measurement import StepMeasurement, first_open_pane, measure
 from skypane.flow.panes.admission import Frontier
@@ -82,9 +80,9 @@ def step(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], now_us: i
     definition, engine = flow.definition, stages.engine
     plan = flow.tuner.plan(before.tuning, engine)
     held = stages.held(before.rows)
-    known = _known_ids(flow, before, stages)
+    known = known_ids_of(definition, before, stages)
     panes, suspects = stages.panes(_frontier(flow, before, held, now_us), plan, known)
-    known = _known_ids(flow, before, stages, panes.ids)
+    known = known_ids_of(definition, before, stages, panes.ids)
     progress, judged = before.progress, before.judged
     decision = decide(flow.program, flow.punctuator, progress, panes, suspects, held, judged, now_us, known)
     stepped = _move(flow, before, stages, plan, decision, now_us)
@@ -115,18 +113,8 @@ def ends_anything(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], 
 
 def _ended(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], ending: Ending, now_us: int) -> Decision[R]:
     held = stages.held(before.rows)
-    known = _known_ids(flow, before, stages)
+    known = known_ids_of(flow.definition, before, stages)
     return decide_ending(flow.program, flow.punctuator, before.progress, held, ending, now_us, known)
-
-
-def _known_ids(
-    flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], fresh: Sequence[R] = ()
-) -> KnownIds | None:
-    """The ids that were accepted; ``None`` where duplicates are not found."""
-    if flow.definition.distinct is None:
-        return None
-    from_us = remembered_from_us(flow.definition, before.progress.punctuation_us)
-    return KnownIds(stages.known_ids(before.rows, fresh), from_us)
 
 
 def _frontier(flow: Flow[T], before: StepState[S, T], held: pa.Table | None, now_us: int) -> Frontier:
@@ -149,9 +137,8 @@ def _move(
 ) -> Stepped[R, S, T]:
     """Run the window stage for what was decided, and add everything up."""
     seen, move = decision.report, _move_of(before, decision, ending)
-    held, ids = stages.hold(decision.held), before.rows.ids
-    if flow.definition.distinct is not None:
-        ids = stages.remember(before.rows, seen.ids, decision.ids, move.after_us)
+    held = stages.hold(decision.held)
+    ids = remembered_ids(flow.definition, before.rows, stages, seen.ids, decision)
     # Decided here for all engines: what one leaves out and another does not would be a second semantics.
     idle = move.changes_nothing(flow.definition, before.rows)
     windows = WindowReport[R, S](before.rows) if idle else stages.windows(move, plan, before.rows)

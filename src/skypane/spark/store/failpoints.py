@@ -22,6 +22,7 @@ POINTS: Final = (
     "late.published",
     "failed.published",
     "quarantine.published",
+    "duplicates.published",
     "manifest.committed",
     "step.cleaned",
 )
