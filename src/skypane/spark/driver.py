@@ -22,6 +22,7 @@ from skypane.spark.executors.base import Executors
 from skypane.spark.metrics import MetricsLog, SparkStepped, step_metrics
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
+from skypane.spark.retries import repeated
 from skypane.spark.session_copies import SessionCopies
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.checkpoint import Checkpoint, Intent
@@ -146,12 +147,11 @@ class StepDriver:
         self, kind: StepKind, batch_id: int, df: DataFrame | None, run: Callable[[SparkStages], SparkStepped]
     ) -> None:
         """Compute the step, publish it, commit it."""
-        watch = Stopwatch()
         number, before = self.manifest.step + 1, self.manifest.state.tuning
         scratch = self._checkpoint.scratch(number)
         try:
             reach("step.begin")
-            stepped = run(self._stages(number, scratch, watch, df))
+            stepped, watch = repeated(lambda: self._compute(number, scratch, df, run), f"Step {number}")
             reach("windows.done")
             self._publish(number, stepped, scratch)
             watch.lap("sinks")
@@ -170,6 +170,13 @@ class StepDriver:
         )
         self.log.add(metrics)
         self._warn(metrics.slack_warning)
+
+    def _compute(
+        self, number: int, scratch: Path, df: DataFrame | None, run: Callable[[SparkStages], SparkStepped]
+    ) -> tuple[SparkStepped, Stopwatch]:
+        """One attempt, on a watch of its own: nothing that it writes is looked at before it has succeeded."""
+        watch = Stopwatch()
+        return run(self._stages(number, scratch, watch, df)), watch
 
     def _tuning_report(self, before: TuningState, stepped: SparkStepped) -> TuningReport:
         if stepped.seen is None:

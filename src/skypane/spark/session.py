@@ -29,6 +29,8 @@ appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 _WANTED_JAVA = 17
+_TASK_ATTEMPTS = 4
+"""As ``spark.task.maxFailures`` has it by default; a ``local`` master takes it from its own name only."""
 
 
 def embedded_session(
@@ -38,7 +40,10 @@ def embedded_session(
     log_file: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A ``local[cores]`` session in this process; whatever Spark and the JVM have to say goes to ``log_file``."""
+    """A session in this process, with ``cores`` tasks at a time; Spark and the JVM write to ``log_file``.
+
+    A task that fails is repeated as on a cluster: on a busy machine a worker may not start in time.
+    """
     check_java()
     # Workers must run the same Python with the same packages as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -50,7 +55,7 @@ def embedded_session(
     log.parent.mkdir(parents=True, exist_ok=True)
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J.format(log=log))
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    builder = SparkSession.builder.master(f"local[{cores},{_TASK_ATTEMPTS}]").appName(name)
     for key, value in {**_settings(folder, log4j), **(options or {})}.items():
         builder = builder.config(key, value)
     with _stderr_to(log):
