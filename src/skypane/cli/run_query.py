@@ -17,7 +17,6 @@ from skypane.model.errors import OptionError, SchemaError
 from skypane.queries.base import find_column
 from skypane.queries.fold import Fold
 from skypane.queries.functions.loading import load
-from skypane.spark.shipping import ship_by_value
 from skypane.spark.store.folders import local_path
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream as GeneratedStream
@@ -143,6 +142,8 @@ def _question(settings: Mapping[str, Any], windowed: Windowed) -> ContinuousQuer
 
 def load_function(name: str) -> Any:
     """What ``module:name`` names; its module travels to the workers, which need not be able to import it."""
+    from skypane.spark.shipping import ship_by_value  # noqa: PLC0415 - without Spark the other commands work
+
     module, found = load(name)
     ship_by_value(module)
     return found
