@@ -29,7 +29,7 @@ HADOOP = "Call From a/1 to b:8020 failed on connection exception: java.net.Conne
 REFUSED = "java.net.ConnectException: Connection refused\n\tat java.base/sun.nio.ch.Net.pollConnect(Native Method)\n"
 
 
-class JavaError(Py4JJavaError):
+class JavaError(Py4JJavaError):  # type: ignore[misc]  # theirs has no types
     """As Spark's errors arrive, with a text of its own."""
 
     def __init__(self, text: str) -> None:
@@ -100,17 +100,20 @@ def test_it_is_repeated_after_pauses_and_says_so(caplog: pytest.LogCaptureFixtur
 
 
 def test_in_the_end_the_error_is_raised() -> None:
-    errors, paused = [JavaError(f"{SLOW_WORKER} {n}") for n in range(9)], []
+    errors = [JavaError(f"{SLOW_WORKER} {n}") for n in range(9)]
+    paused: list[float] = []
     with pytest.raises(JavaError, match=f"back. {len(PAUSES_S)}"):
         repeated(failing(*errors), "Step 7", paused.append)
     assert paused == list(PAUSES_S)
 
 
 def test_an_error_that_does_not_pass_is_raised_at_once() -> None:
+    paused: list[float] = []
     with pytest.raises(ZeroDivisionError):
-        repeated(failing(ZeroDivisionError()), "Step 7", pytest.fail)
+        repeated(failing(ZeroDivisionError()), "Step 7", paused.append)
     with pytest.raises(PythonException):
-        repeated(failing(PythonException(SLOW_WORKER)), "Step 7", pytest.fail)
+        repeated(failing(PythonException(SLOW_WORKER)), "Step 7", paused.append)
+    assert paused == []
 
 
 def test_a_step_that_is_repeated_answers_as_if_nothing_had_happened(
@@ -136,8 +139,8 @@ def test_a_step_that_is_repeated_answers_as_if_nothing_had_happened(
         monkeypatch.setattr(ports, name, then_fails(name))
     monkeypatch.setattr(retries, "PAUSES_S", (0.0, 0.0, 0.0))
     query = sp.stream(read_batches(spark, tmp_path / "in"), time="ts").window("1 second").skyline(minimize="n")
-    sink, outputs = CollectSink(), {"late": sp.DiscardSink(), "quarantine": sp.DiscardSink()}
-    running = query.start(sink=sink, checkpoint=tmp_path / "c", available_now=True, **outputs)
+    sink, aside = CollectSink(), sp.DiscardSink()
+    running = query.start(sink=sink, checkpoint=tmp_path / "c", late=aside, available_now=True)
     assert running.await_termination(WAIT_S)
     assert failures == {"run_pane_job": [], "run_window_job": []}
     assert [row["n"] for row in sink.rows()] == [0, 2, 4, 6]

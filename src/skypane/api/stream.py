@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
+from skypane.api.calls import called
 from skypane.api.options.partition import Partition
 from skypane.api.windowed import Windowed
+from skypane.flow.definition import Definition
+from skypane.flow.record_columns import check_record_columns
+from skypane.model.column_names import column_names
 from skypane.model.durations import Duration
 from skypane.model.errors import OptionError
 from skypane.model.live import LiveSpec
+from skypane.model.panes import Panes
 from skypane.model.row_windows import RowWindows
 from skypane.model.windows import WindowSpec
+from skypane.queries.base import Query
+from skypane.spark.checks import check_columns
+from skypane.spark.records import check_streaming, column_names_of, records_of
+from skypane.spark_habits import SparkHabits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@called("sp.stream(df, time='ts', key='city')")
 def stream(
     df: DataFrame, *, time: str, key: str | Sequence[str] | None = None, partition: str | Partition | None = None
 ) -> Stream:
@@ -26,18 +36,32 @@ def stream(
     partition: the column that names the partition of the source a record comes from (Kafka's ``partition``, a sensor),
         to follow the progress of each; or ``sp.Partition(column, ...)``, which also says how to wait for them.
     """
-    keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
-    if not isinstance(time, str) or any(not isinstance(k, str) for k in keys):
-        raise OptionError("time= takes a column name, key= a column name or a list of column names.")
-    if len(set(keys)) < len(keys):
-        raise OptionError(f"key={list(keys)!r} names a column twice.")
+    check_streaming(df)
+    described = describe_stream(time=time, key=key, partition=partition)
+    return described.over(df)
+
+
+def describe_stream(
+    *, time: str, key: str | Sequence[str] | None = None, partition: str | Partition | None = None
+) -> Stream:
+    """A stream before there are records: what can be checked without them is checked."""
+    if not isinstance(time, str):
+        raise OptionError(f"time={time!r} must be the name of a column, as text.")
     if partition is not None and not isinstance(partition, str | Partition):
         raise OptionError(f"partition={partition!r} must be the name of a column, or an sp.Partition of one.")
-    return Stream(df, time, keys, Partition(partition) if isinstance(partition, str) else partition)
+    no_records = cast("DataFrame", None)  # nobody looks at them before there are some
+    keys = _different(column_names(key, "key"))
+    return Stream(no_records, time, keys, Partition(partition) if isinstance(partition, str) else partition)
+
+
+def _different(keys: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(keys)) < len(keys):
+        raise OptionError(f"key={list(keys)!r} names a column twice.")
+    return keys
 
 
 @dataclass(frozen=True)
-class Stream:
+class Stream(SparkHabits):
     """Records with a time; say next over which windows to ask."""
 
     df: DataFrame
@@ -45,6 +69,33 @@ class Stream:
     keys: tuple[str, ...]
     partition: Partition | None = None
 
+    @property
+    def has_records(self) -> bool:
+        """Whether there are any yet: ``skypane run`` checks its settings before it starts Spark."""
+        return self.df is not None
+
+    def over(self, df: DataFrame) -> Stream:
+        """The same over these records: its columns are found, and as the records spell them."""
+        names, partition = column_names_of(df), self.partition
+        found = Stream(
+            df,
+            names.find(self.time, "Time column"),
+            _different(tuple(names.find(key, "Key") for key in self.keys)),
+            None if partition is None else replace(partition, column=names.find(partition.column, "Partition column")),
+        )
+        column = None if found.partition is None else found.partition.column
+        check_record_columns(records_of(df), found.time, found.keys, column)
+        return found
+
+    def ask(self, query: Query, spec: Panes) -> Query:
+        """The query as it is asked of these records, if there are any yet: its columns are found and can serve."""
+        if not self.has_records:
+            return query
+        found = query.resolved(column_names_of(self.df))
+        check_columns(self.df, Definition(found, spec, self.time, self.keys))
+        return found
+
+    @called(".window('10 seconds', slide='2 seconds')")
     def window(self, size: Duration, slide: Duration | None = None) -> Windowed:
         """Windows of ``size`` that start every ``slide``, aligned to the epoch as Spark's ``F.window`` aligns them.
 
@@ -52,6 +103,7 @@ class Stream:
         """
         return Windowed(self, WindowSpec.parse(size, slide))
 
+    @called(".window_rows(1000, slide=100)")
     def window_rows(self, size: int, slide: int | None = None, *, ttl: Duration | None = None) -> Windowed:
         """Windows of ``size`` records of a key that start every ``slide`` records, in the order of their times.
 
@@ -62,6 +114,7 @@ class Stream:
         """
         return Windowed(self, RowWindows.parse(size, slide, ttl))
 
+    @called(".live('10 seconds')")
     def live(self, life: Duration, slide: Duration | None = None) -> Windowed:
         """No windows: the answer at every instant, from the records of the last ``life``; emits each change.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import skypane as sp
 from skypane.api.by_name import as_policy
@@ -13,8 +13,8 @@ from skypane.api.options.parallel_options import parallel_arguments
 from skypane.api.options.run_options import RunOptions
 from skypane.cli.places import check_folder
 from skypane.cli.run_spec import Spec
+from skypane.model.column_names import ColumnNames
 from skypane.model.errors import OptionError, SchemaError
-from skypane.queries.base import find_column
 from skypane.queries.fold import Fold
 from skypane.queries.functions.loading import load
 from skypane.spark.store.folders import local_path
@@ -54,8 +54,8 @@ class Planned:
 
     def over_records(self, spark: SparkSession) -> ContinuousQuery:
         """The query over the records of its source."""
-        records = _records(self.spec["source"], spark)
-        return replace(self.query, source=replace(self.query.source, df=records))
+        source = self.query.source.over(_records(self.spec["source"], spark))
+        return replace(self.query, source=source, question=source.ask(self.query.question, self.query.spec))
 
 
 def plan(spec: Spec) -> Planned:
@@ -75,9 +75,10 @@ def plan(spec: Spec) -> Planned:
 
 
 def _query(spec: Spec) -> ContinuousQuery:
-    records = cast("DataFrame", None)  # There are none until Spark is; nobody looks at them before.
+    from skypane.api.stream import describe_stream  # noqa: PLC0415 - without Spark the other commands work
+
     settings, waiting = spec["query"], dict(spec["lateness"])
-    stream = sp.stream(records, time=settings["time"], key=settings.get("key"), partition=_partition(spec))
+    stream = describe_stream(time=settings["time"], key=settings.get("key"), partition=_partition(spec))
     query = _emitting(settings, _question(settings, _windowed(settings, stream)))
     of_policy = {name: waiting.pop(name) for name in _OF_POLICY & set(waiting)}
     policy = as_policy(waiting.pop("policy", "kslack"), **of_policy)
@@ -186,12 +187,14 @@ def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
     """The columns of a generated stream are known without Spark."""
     if source["format"] == "skypane-traffic":
         schema = GeneratedStream(TrafficSpec.from_options(source.get("options", {}))).schema
-        find_column(schema, definition.time, "Time column")
+        names = ColumnNames(tuple(schema.names), case_sensitive=False)  # as the embedded session has it
+        time, question = names.find(definition.time, "Time column"), definition.question.resolved(names)
         try:
-            for key in definition.keys:
-                find_column(schema, key, "Key")
+            keys = tuple(names.find(key, "Key") for key in definition.keys)
         except SchemaError as error:
             raise error if "key" in schema.names else SchemaError(f"{error} {_NO_KEYS}") from None
+        partition = None if definition.partition is None else names.find(definition.partition, "Partition column")
+        definition = replace(definition, time=time, keys=keys, question=question, partition=partition)
         if not definition.query.expressions():  # only Spark can say which columns those need
             definition.check(schema)
 

@@ -10,13 +10,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
+from skypane.flow.record_columns import check_record_columns
 from skypane.flow.windows.lowering import FAILED
 from skypane.model.columns import DELAY, GROUP, HARMFUL, ID, REASON, WATERMARK
 from skypane.model.errors import OptionError, SchemaError
 from skypane.spark.executors.choice import degree_limit
 from skypane.spark.fingerprint import fingerprint
 from skypane.spark.options import LaunchOptions
-from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
+from skypane.spark.prepare import normalised_keys, with_computed_columns
+from skypane.spark.records import check_streaming, records_of
 from skypane.spark.schemas import arrow_schema
 from skypane.spark.shipping import check_ships
 from skypane.spark.sinks.base import Sink
@@ -37,24 +39,27 @@ class CheckedQuery:
 
 def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -> CheckedQuery:
     """Check the query against the records; nothing is started, no folder is touched."""
-    if not df.isStreaming:
-        raise OptionError(
-            "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
-            "sp.skyline(df, ...), sp.top_delta(df, ...), sp.top_k(df, ...) or sp.skyline_intervals(df, ...)."
-        )
+    check_streaming(df)
     check_ships(definition)
-    records = arrow_schema(df)
-    check_reserved(records.names)
+    records = records_of(df)
     _check_added_names(definition, records.names, options)
     _check_places(options)
-    for key in definition.keys:
-        if key not in records.names:
-            definition.check(records)
+    prepared, seen_by_workers = _prepared(df, definition, records)
+    definition.check(seen_by_workers)
+    return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
+
+
+def check_columns(df: DataFrame, definition: Definition) -> None:
+    """Check what a query reads of its records, as soon as there is one; how it will run is not known yet."""
+    definition.query.check(_prepared(df, definition, records_of(df))[1])
+
+
+def _prepared(df: DataFrame, definition: Definition, records: pa.Schema) -> tuple[DataFrame, pa.Schema]:
+    """The records with the columns that Spark computes, and what workers see of them."""
+    check_record_columns(records, definition.time, definition.keys, definition.partition)
     normal, with_id = normalised_keys(df, definition.keys), definition.needs_record_id
     prepared = with_computed_columns(normal, definition.query, definition.keys, with_id=with_id)
-    seen_by_workers = arrow_schema(prepared)
-    definition.check(pa.schema([f for f in seen_by_workers if f.name not in {ID, GROUP}]))
-    return CheckedQuery(prepared, records, replace(definition, time_zone=records.field(definition.time).type.tz))
+    return prepared, pa.schema([field for field in arrow_schema(prepared) if field.name not in {ID, GROUP}])
 
 
 def check_start(df: DataFrame, definition: Definition, options: LaunchOptions) -> tuple[Definition, bool]:

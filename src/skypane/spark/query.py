@@ -26,6 +26,7 @@ from skypane.spark.idleness import Idleness, SparkLook
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
 from skypane.spark.waiting import timeout_s
+from skypane.spark_habits import SparkHabits
 from skypane.tuning.pace import Pace
 from skypane.tuning.planner.planner import Planning
 
@@ -37,7 +38,7 @@ class _StopRequestedError(Exception):
     """Ends the Spark query at a batch boundary; never reaches the user."""
 
 
-class RunningQuery:
+class RunningQuery(SparkHabits):
     """The handle that ``start`` returns."""
 
     def __init__(self, run: QueryRun, explanation: str) -> None:

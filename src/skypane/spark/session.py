@@ -76,7 +76,7 @@ def embedded_session(
     return session
 
 
-def _check_arguments(name: str, cores: int | str, options: Mapping[str, str] | None) -> None:
+def _check_arguments(name: object, cores: object, options: object) -> None:
     if not isinstance(name, str):
         hint = f" For so many tasks at a time write cores={name!r}." if isinstance(name, int) else ""
         raise OptionError(f"embedded_session({name!r}): the first argument is the name of the application, text.{hint}")
