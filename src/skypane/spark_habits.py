@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from skypane.model.suggestions import did_you_mean
 
@@ -17,53 +17,63 @@ _STEPS: Final[Mapping[str, str]] = {
 """The classes of the chain, and how each is made."""
 _members: dict[str, frozenset[str]] = {}
 """The public methods and properties of each."""
-_ADVICE: Final = (
-    (
-        "alias cache coalesce columns crossJoin distinct drop dropDuplicates dropDuplicatesWithinWatermark dropna dtypes "
-        "explode fillna filter isStreaming join limit map mapInArrow mapInPandas na orderBy persist printSchema rdd "
-        "repartition replace sample schema select selectExpr sort toDF transform union unionAll unionByName unpivot "
-        "where withColumn withColumnRenamed withColumns withColumnsRenamed",
-        "Use it on the DataFrame, before sp.stream(df, ...); or on answers, in a sink that is a function of "
+
+
+class _Habit(NamedTuple):
+    """Names of Spark's, and what to write instead."""
+
+    names: str
+    write: str
+
+
+_HABITS: Final = (
+    _Habit(
+        names="alias cache coalesce columns crossJoin distinct drop dropDuplicates dropDuplicatesWithinWatermark "
+        "dropna dtypes explode fillna filter isStreaming join limit map mapInArrow mapInPandas na orderBy persist "
+        "printSchema rdd repartition replace sample schema select selectExpr sort toDF transform union unionAll unionByName "
+        "unpivot where withColumn withColumnRenamed withColumns withColumnsRenamed",
+        write="Use it on the DataFrame, before sp.stream(df, ...); or on answers, in a sink that is a function of "
         "(DataFrame, step).",
     ),
-    (
-        "agg avg count first last max mean median min stddev sum",
-        "Aggregates are a query: write .window('1 minute').aggregate(n='count', p='mean(price)').",
+    _Habit(
+        names="agg avg count first last max mean median min stddev sum",
+        write="Aggregates are a query: write .window('1 minute').aggregate(n='count', p='mean(price)').",
     ),
-    (
-        "collect display foreach head show tail take toArrow toLocalIterator toPandas",
-        "Answers go to a sink: write .start(sink=sp.ConsoleSink()), or .start(sink=sp.MemorySink('answers')) and read "
-        "spark.table('answers').",
+    _Habit(
+        names="collect display foreach head show tail take toArrow toLocalIterator toPandas",
+        write="Answers go to a sink: write .start(sink=sp.ConsoleSink()), or .start(sink=sp.MemorySink('answers')) and "
+        "read spark.table('answers').",
     ),
-    (
-        "createOrReplaceTempView createTempView foreachBatch format option options outputMode queryName run save "
+    _Habit(
+        names="createOrReplaceTempView createTempView foreachBatch format option options outputMode queryName run save "
         "saveAsTable toTable trigger write writeStream writeTo",
-        "Answers go to a sink: write .start(sink=sp.ParquetSink('answers'), checkpoint='checkpoint', "
+        write="Answers go to a sink: write .start(sink=sp.ParquetSink('answers'), checkpoint='checkpoint', "
         "trigger='5 seconds'). sp.FormatSink(...) writes other formats; a function of (DataFrame, step) is called as "
         "by foreachBatch.",
     ),
-    (
-        "cube groupBy groupByKey group_by groupby keyBy key_by partitionBy partition_by rollup",
-        "Keys belong to the stream: write sp.stream(df, time='ts', key='city').",
+    _Habit(
+        names="cube groupBy groupByKey group_by groupby keyBy key_by partitionBy partition_by rollup",
+        write="Keys belong to the stream: write sp.stream(df, time='ts', key='city').",
     ),
-    (
-        "watermark withWatermark with_watermark",
-        f"How long to wait for late records is a step of the query: write {_QUESTION}.lateness('10 seconds'). Without "
-        "it skypane follows the delays of the stream.",
+    _Habit(
+        names="watermark withWatermark with_watermark",
+        write=f"How long to wait for late records is a step of the query: write {_QUESTION}.lateness('10 seconds'). "
+        "Without it skypane follows the delays of the stream.",
     ),
-    ("awaitTermination", "Start the query first, then wait: .start(sink=...).await_termination()."),
+    _Habit(names="awaitTermination", write="Start the query first, then wait: .start(sink=...).await_termination()."),
 )
-"""Names of Spark's, and what to write instead."""
 _OF_RUNNING: Final = (
-    ("awaitTermination", "Write await_termination()."),
-    ("isActive", "Write is_active."),
-    (
-        "id lastProgress progress recentProgress runId status",
-        "Counts and times are in metrics(), the plan is in explain().",
+    _Habit(names="awaitTermination", write="Write await_termination()."),
+    _Habit(names="isActive", write="Write is_active."),
+    _Habit(
+        names="id lastProgress progress recentProgress runId status",
+        write="Counts and times are in metrics(), the plan is in explain().",
     ),
-    ("processAllAvailable", "Start the query with available_now=True, then write await_termination()."),
+    _Habit(
+        names="processAllAvailable", write="Start the query with available_now=True, then write await_termination()."
+    ),
 )
-"""The same of a running query, in place of Spark's StreamingQuery."""
+"""In place of Spark's StreamingQuery."""
 
 
 class SparkHabits:
@@ -83,12 +93,11 @@ class SparkHabits:
             raise AttributeError(what if not advice else f"{what}. {advice}")
 
 
-def _advice(kind: str, name: str) -> str | None:
-    tables = (_OF_RUNNING, _ADVICE) if kind == "RunningQuery" else (_ADVICE,)
+def _advice(kind: str, name: str) -> str:
     for step, made in _STEPS.items():
         if step != kind and name in _members.get(step, ()):
             return f"It belongs to another step: write {made}.{name}(...)."
-    for names, advice in (pair for table in tables for pair in table):
-        if name in names.split():
-            return advice
+    for habit in (*(_OF_RUNNING if kind == "RunningQuery" else ()), *_HABITS):
+        if name in habit.names.split():
+            return habit.write
     return did_you_mean(name, _members.get(kind, ())).strip()

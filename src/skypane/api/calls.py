@@ -36,5 +36,5 @@ def refuse_misfit(function: Callable[..., object], example: str, args: Any, kwar
     except TypeError as error:
         names = [name for name in signature.parameters if name != "self"]
         unknown = next((name for name in kwargs if name not in names), None)
-        question = "" if unknown is None else did_you_mean(unknown, names)
-        raise OptionError(f"{function.__name__}(): {error}.{question} Write e.g. {example}.") from None
+        why = f"{error}." if unknown is None else f"{unknown}= is unknown.{did_you_mean(unknown, names)}"
+        raise OptionError(f"{function.__name__}(): {why} Write e.g. {example}.") from None
