@@ -26,12 +26,12 @@ class _Habit(NamedTuple):
     write: str
 
 
-_HABITS: Final = (
+_HABITS: Final[tuple[_Habit, ...]] = (
     _Habit(
         names="alias cache coalesce columns crossJoin distinct drop dropDuplicates dropDuplicatesWithinWatermark "
         "dropna dtypes explode fillna filter isStreaming join limit map mapInArrow mapInPandas na orderBy persist "
-        "printSchema rdd repartition replace sample schema select selectExpr sort toDF transform union unionAll unionByName "
-        "unpivot where withColumn withColumnRenamed withColumns withColumnsRenamed",
+        "printSchema rdd repartition replace sample schema select selectExpr sort toDF transform union unionAll "
+        "unionByName unpivot where withColumn withColumnRenamed withColumns withColumnsRenamed",
         write="Use it on the DataFrame, before sp.stream(df, ...); or on answers, in a sink that is a function of "
         "(DataFrame, step).",
     ),
@@ -62,7 +62,7 @@ _HABITS: Final = (
     ),
     _Habit(names="awaitTermination", write="Start the query first, then wait: .start(sink=...).await_termination()."),
 )
-_OF_RUNNING: Final = (
+_OF_RUNNING: Final[tuple[_Habit, ...]] = (
     _Habit(names="awaitTermination", write="Write await_termination()."),
     _Habit(names="isActive", write="Write is_active."),
     _Habit(
@@ -97,7 +97,8 @@ def _advice(kind: str, name: str) -> str:
     for step, made in _STEPS.items():
         if step != kind and name in _members.get(step, ()):
             return f"It belongs to another step: write {made}.{name}(...)."
-    for habit in (*(_OF_RUNNING if kind == "RunningQuery" else ()), *_HABITS):
+    habits = (*_OF_RUNNING, *_HABITS) if kind == "RunningQuery" else _HABITS
+    for habit in habits:
         if name in habit.names.split():
             return habit.write
     return did_you_mean(name, _members.get(kind, ())).strip()

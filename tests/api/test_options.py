@@ -208,7 +208,7 @@ def test_steps_come_in_any_order_and_a_second_call_replaces_the_first() -> None:
 
 def test_a_policy_by_name() -> None:
     assert PLAIN.lateness("kslack").lateness_options.policy == sp.KSlack()
-    with pytest.raises(OptionError, match="policy 'patient' is unknown. It is one of: kslack, fixed_delay"):
+    with pytest.raises(OptionError, match=r"policy 'patient' is unknown\. It is one of: kslack, fixed_delay"):
         PLAIN.lateness("patient")
     with pytest.raises(OptionError, match="policy 'harm' with no settings: missing 1 required setting: 'target'"):
         PLAIN.lateness("harm")
