@@ -61,6 +61,7 @@ def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"cores": 0}, "cores=0 must be"),
         ({"cores": "all"}, "cores='all' must be"),
         ({"cores": True}, "cores=True must be"),
+        ({"log_file": "/proc/none/spark.log"}, "log_file='/proc/none/spark.log' cannot be made"),
         ({"options": ["spark.ui.enabled"]}, "options=.* must be a dict"),
     ],
 )

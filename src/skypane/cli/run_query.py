@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import skypane as sp
 from skypane.api.by_name import as_policy
-from skypane.api.options.declarations import OPTIONS, SINKS, WINDOW_KINDS
+from skypane.api.options.declarations import OPTIONS, SINKS, WINDOW_KINDS, option_at
 from skypane.api.options.parallel_options import parallel_arguments
 from skypane.api.options.run_options import RunOptions
 from skypane.cli.places import check_folder
@@ -128,7 +128,11 @@ def _question(settings: Mapping[str, Any], windowed: Windowed) -> ContinuousQuer
             raise OptionError(f"A query of type {kind} does not take {name}; it takes {', '.join(_OF_TYPE[kind])}.")
     for name in _OF_TYPE[kind]:
         if name not in ("minimize", "maximize") and name not in settings:
-            raise OptionError(f"A query of type {kind} needs {name}.")
+            option = option_at(f"query.{name}")
+            raise OptionError(
+                f"A query of type {kind} needs {name}: give {option.command} {option.kind.metavar}, or {name} = ... in "
+                "[query] of the file."
+            )
     attributes = {name: settings.get(name, ()) for name in ("minimize", "maximize")}
     makers: dict[str, Callable[[], ContinuousQuery]] = {
         "skyline": lambda: windowed.skyline(**attributes),
@@ -168,6 +172,10 @@ def _sink(settings: Mapping[str, Any], name: str) -> Sink:
                 f"[{name}] of format parquet needs a path: path = ... in the file, or --{name} parquet:FOLDER."
             )
         return sp.ParquetSink(path)
+    if "/" in kind:
+        raise OptionError(
+            f"[{name}] of format {kind!r}: that is a path. Write --{name} parquet:{kind}, or another format."
+        )
     for taken in {"path", "format", "self"} & set(options):
         raise OptionError(f"[{name}] options has {taken!r}: give it as a setting of the section itself.")
     if not kind:

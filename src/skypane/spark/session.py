@@ -59,7 +59,10 @@ def embedded_session(
     if log_file is not None:  # else the log, which somebody may want to read, is in it
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
     log = Path(log_file or folder / "spark.log").absolute()
-    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"log_file={str(log)!r} cannot be made: {error.strerror}. Give another place.") from error
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J.format(log=log))
     builder = SparkSession.builder.master(f"local[{cores},{_TASK_ATTEMPTS}]").appName(name)
