@@ -19,6 +19,7 @@ from skypane.lazy_names import import_name, modules_by_name
 from skypane.model.errors import (
     CheckpointError,
     DataError,
+    DependencyError,
     FunctionError,
     OptionError,
     SchemaError,
@@ -92,6 +93,7 @@ __all__ = [
     "ConsoleSink",
     "ContinuousQuery",
     "DataError",
+    "DependencyError",
     "DiscardSink",
     "DropRatio",
     "Elastic",
@@ -138,7 +140,7 @@ if not TYPE_CHECKING:  # or type checkers would believe every name
     def __getattr__(name: str) -> Any:
         if name in extend.__all__:
             raise AttributeError(f"skypane.{name} has moved: it is skypane.extend.{name}.")
-        return import_name("skypane", name, _MODULES)
+        return import_name("skypane", name, _MODULES, __all__)
 
 
 def __dir__() -> list[str]:

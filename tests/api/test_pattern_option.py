@@ -9,6 +9,7 @@ import pytest
 import skypane as sp
 from skypane.api.options.parallel_options import ParallelOptions
 from skypane.api.options.run_options import RunOptions
+from skypane.api.stream import describe_stream
 from skypane.flow.plan import ALL_ROWS, StagePlan
 from skypane.model.errors import OptionError
 from skypane.tuning.patterns.parse import parse_pattern
@@ -49,7 +50,7 @@ def test_the_windows_of_a_key_may_be_shared_otherwise() -> None:
 
 
 def test_a_bound_for_answers_goes_without_a_trigger() -> None:
-    asked = sp.stream(None, time="ts").window("1 s").skyline(minimize="a").parallel(max_latency="200 ms")  # type: ignore[arg-type]
+    asked = describe_stream(time="ts").window("1 s").skyline(minimize="a").parallel(max_latency="200 ms")
     _, options = asked.plan(RunOptions(sp.DiscardSink()), slots=2)
     assert options.parallel.max_latency_us == 200_000
     with pytest.raises(OptionError, match=r"max_latency= decides .* trigger='1 second'"):

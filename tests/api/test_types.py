@@ -19,7 +19,7 @@ class Newest(sp.extend.Sink):
 
 def started(stream: sp.Stream) -> sp.RunningQuery:
     query: sp.ContinuousQuery = stream.window("1 second").skyline(minimize=["price"])
-    query = query.lateness(sp.KSlack(), guard=sp.TimeGuard(support=3)).emit("changes")
+    query = query.lateness("10 seconds").lateness(sp.KSlack(), guard=sp.TimeGuard(support=3)).emit("changes")
     return query.parallel(degree=2, tuning=sp.Tuning(inline_rows=0)).start(sink=Newest())
 
 
@@ -39,6 +39,8 @@ def wrong(query: sp.ContinuousQuery) -> None:
     query.lateness(guard=sp.TimeGuard(suport=3))
     query.start(sink=sp.DiscardSink(), emit="changes")
     query.emit()
+    query.writeStream
+    query.source.withWatermark("ts", "10 seconds")
 """
 
 
@@ -66,6 +68,8 @@ def test_every_wrong_name_and_option_is_refused(tmp_path: Path) -> None:
         r"11: .*\"suport\" for \"TimeGuard\"",
         r"12: .*\"emit\" for \"start\"",
         r"13: .*Missing positional argument \"what\"",
+        r"14: .*\"ContinuousQuery\" has no attribute \"writeStream\"",
+        r"15: .*\"Stream\" has no attribute \"withWatermark\"",
     ]
     assert len(found) == len(wanted), found
     for complaint, pattern in zip(found, wanted, strict=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -111,3 +113,23 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(arguments: list
     text = said(*arguments, str(taken / "folder" / "file"), code=2)
     assert text.startswith(f"error: {arguments[-1]}: the folder {taken}")
     assert "is a file" in text
+
+
+@pytest.mark.parametrize(
+    "command", ["demo --seconds 5", "run --source x --type skyline --time t --window 1s --minimize a"]
+)
+def test_without_spark_a_command_says_what_to_install(command: str, tmp_path: Path) -> None:
+    """In a process that cannot import it."""
+    program = "import sys; sys.modules['pyspark'] = None\nfrom skypane.cli import app\napp()"
+    line = [sys.executable, "-c", program, *command.split()]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    name = command.split(maxsplit=1)[0]
+    assert done.returncode == 2
+    assert done.stderr == f"error: skypane {name} needs Spark. Install it with: pip install 'skypane[spark]'\n"
+
+
+def test_without_spark_the_other_commands_work(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['pyspark'] = None\nfrom skypane.cli import app\napp()"
+    line = [sys.executable, "-c", program, "init", "query.toml"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "Wrote query.toml" in done.stdout

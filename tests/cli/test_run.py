@@ -178,7 +178,8 @@ def test_a_policy_on_the_command_line_replaces_that_of_the_file(text: str, polic
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[sauce]\nformat = 'rate'", r"query.toml: unknown section \[sauce\]. The sections are: source, query"),
+        ("[sauce]\nformat = 'rate'", r"unknown section \[sauce\]. Did you mean 'source'\? The sections are: s"),
+        ("[lateness]\npolicy = '10 seconds'", r"write policy = 'fixed_delay' and delay = '10 seconds'"),
         ("source = 3", r"source must be a section, written \[source\]"),
         ("[source]\nformt = 'x'", r"unknown setting 'formt' in \[source\]. Did you mean 'format'\?"),
         ("[query]\nwindow = 'soon'", r"\[query\]: window='soon' is not a duration"),
@@ -249,7 +250,10 @@ def test_what_has_moved_from_the_run_section_is_declared_there() -> None:
         (["--key", "town"], ["Key 'town' is not a column"]),
         (["--minimize", "price"], ["price", "a0"]),
         (["--k", "3"], ["type skyline does not take k", "minimize, maximize"]),
-        (["--type", "top_delta"], ["type top_delta needs delta"]),
+        (["--type", "top_delta"], ["type top_delta needs delta: give --delta NUMBER, or delta = ..."]),
+        (["--lateness", "10 sekonds"], ["--lateness fixed_delay:10 sekonds: delay='10 sekonds': unknown unit"]),
+        (["--sink", "/tmp/out"], ["that is a path. Write --sink parquet:/tmp/out"]),
+        (["--minimize", "a00"], ["Attribute 'a00' is not a column. Did you mean 'a0'?"]),
         (["--across", "max"], ["across: needs partition = ... in [query] (--partition)"]),
         (["--emit", "changes", "--allowed-lateness", "1 s"], ["lateness(allowed=...)", ".emit('full')"]),
         (["--sliding", "fast"], ["--sliding='fast' is unknown", "auto, critical"]),

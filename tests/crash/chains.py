@@ -34,7 +34,7 @@ PLAIN_CUTS = tuple(range(BATCHES))
 
 @dataclass(frozen=True)
 class Chain:
-    """A query, and where its rows go: results, late, quarantine; failed windows and duplicates, where there may be any."""
+    """A query, and where its rows go: results, late, quarantine; failed windows and duplicates, if there may be any."""
 
     name: str
     configuration: Configuration

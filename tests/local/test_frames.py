@@ -210,7 +210,7 @@ PLAIN = pd.DataFrame({"a": [1.0, 2.0]})
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: sp.skyline(PLAIN, minimize="A"), r"'A' is not a column\. The columns are: a\."),
+        (lambda: sp.skyline(PLAIN, minimize="A"), r"'A' is not a column\. Did you mean 'a'\? The columns are: a\."),
         (lambda: sp.skyline(PLAIN, minimize=cast("Any", 1)), r"minimize=1 must be a column name"),
         (lambda: sp.top_k(PLAIN, 2**70, score="a"), r"k=\d+ must be a whole number from 1 to"),
         (lambda: sp.top_delta(PLAIN, True, minimize="a"), r"delta=True must be a whole number"),

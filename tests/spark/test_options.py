@@ -295,7 +295,7 @@ def test_bad_options_are_refused_before_anything_starts(spark: SparkSession, tmp
         ),
         (
             sp.SchemaError,
-            "The key 'score' has a name that the result adds. Rename it",
+            "a column 'score', which top-k adds. Rename it",
             lambda: (
                 sp.stream(df.withColumnRenamed("city", "score"), time="ts", key="score")
                 .window("1 s")

@@ -197,7 +197,7 @@ def test_refused_options_say_what_is_wrong(spark: SparkSession) -> None:
     cases: list[tuple[type[Exception], str, Any]] = [
         (
             sp.SchemaError,
-            "Attribute 'prize' is not a column. The columns are: price,",
+            "Attribute 'prize' is not a column. Did you mean 'price'\\? The columns are: price,",
             lambda: sp.skyline(df, minimize="prize"),
         ),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 from skypane.lateness.policies.drop_ratio import DropRatio
 from skypane.lateness.policies.fixed_delay import FixedDelay
@@ -10,6 +11,7 @@ from skypane.lateness.policies.harm import Harm
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
 from skypane.model.errors import OptionError
+from skypane.model.suggestions import did_you_mean
 from skypane.tuning.elastic.elastic import Elastic
 from skypane.tuning.splitting.pane_strategies import StrategyFactory, check_splitting
 
@@ -22,13 +24,21 @@ POLICIES: Mapping[str, Callable[..., Lateness]] = {
 
 
 def as_policy(policy: object, **settings: object) -> Lateness:
-    """A lateness policy: an object as it is, or a name with the settings of that policy."""
+    """A lateness policy: an object as it is, a duration to wait, or a name with the settings of that policy."""
     if isinstance(policy, Lateness):
         return policy
+    if isinstance(policy, timedelta) or (isinstance(policy, str) and _is_number_first(policy)):
+        return FixedDelay(policy)
     if not isinstance(policy, str):
-        raise OptionError(f"lateness({policy!r}): give a policy such as sp.KSlack() or sp.FixedDelay('5 seconds').")
+        made = f"sp.{policy.__name__}(...)" if policy in POLICIES.values() else "sp.KSlack()"  # type: ignore[attr-defined]
+        raise OptionError(
+            f"lateness({policy!r}): give a policy such as {made}, or how long to wait, such as '10 seconds'."
+        )
     if policy not in POLICIES:
-        raise OptionError(f"Lateness policy {policy!r} is unknown; it is one of: {', '.join(POLICIES)}.")
+        raise OptionError(
+            f"Lateness policy {policy!r} is unknown.{did_you_mean(policy, POLICIES)} It is one of: "
+            f"{', '.join(POLICIES)}; or a duration to wait, such as '10 seconds'."
+        )
     try:
         return POLICIES[policy](**settings)
     except TypeError as error:
@@ -50,6 +60,11 @@ def as_elastic(elastic: Elastic | bool, **settings: object) -> Elastic | None:
     if settings and not elastic:
         raise OptionError(f"{', '.join(sorted(settings))}: needs elastic = true (--elastic), which is not set.")
     return Elastic(**settings) if elastic else None  # type: ignore[arg-type]  # checked by their declarations
+
+
+def _is_number_first(text: str) -> bool:
+    """Whether it is meant as a duration: no name begins with a number."""
+    return text.strip().lower().removeprefix("interval").strip()[:1].isdigit()
 
 
 def _settings(settings: Mapping[str, object]) -> str:

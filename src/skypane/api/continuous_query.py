@@ -32,6 +32,7 @@ from skypane.spark.options import LaunchOptions
 from skypane.spark.query import RunningQuery
 from skypane.spark.session import is_embedded
 from skypane.spark.sinks.not_chosen import SinkNotChosen
+from skypane.spark_habits import SparkHabits
 from skypane.tuning.elastic.elastic import Elastic
 from skypane.tuning.patterns.base import Pattern
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ContinuousQuery:
+class ContinuousQuery(SparkHabits):
     """A complete question. ``lateness``, ``parallel`` and ``emit`` are optional; then ``start`` it.
 
     The steps can be called in any order. A second call of a step replaces the first: what it leaves out is at its
@@ -59,7 +60,7 @@ class ContinuousQuery:
     @refuses_unknown
     def lateness(
         self,
-        policy: Lateness | str = KSlack(),
+        policy: Lateness | Duration = KSlack(),
         *,
         allowed: Duration = "0 seconds",
         harm_horizon: Duration | None = "auto",
@@ -67,7 +68,8 @@ class ContinuousQuery:
     ) -> ContinuousQuery:
         """How long to wait for late records. A second call replaces the first.
 
-        policy: ``sp.KSlack()``, ``sp.FixedDelay("5 s")``, ``sp.DropRatio(0.01)`` or ``sp.Harm(0.001)``.
+        policy: ``sp.KSlack()``, ``sp.FixedDelay("5 s")`` or just ``"5 s"``, ``sp.DropRatio(0.01)`` or
+            ``sp.Harm(0.001)``.
         allowed: so long after its answers were given a late record still corrects them. Results get a column
             ``revision``: 0, then 1, 2, ...; sinks replace the answer of the same key and window.
         harm_horizon: how long after its pane was sealed a late record is judged: would it have changed an answer?

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from skypane.local.as_of import as_of_frame, parse_instant
 from skypane.local.frames import answer_frame
+from skypane.model.column_names import column_names
 from skypane.model.durations import Duration
 from skypane.queries.base import Query
 from skypane.queries.preferences import Preferences
@@ -107,7 +108,7 @@ def is_spark(df: object) -> bool:
 
 
 def _answer(df: Table, query: Query, by: Sequence[str] | str, invalid: str) -> Table:
-    keys = (by,) if isinstance(by, str) else tuple(by)
+    keys = column_names(by, "by")
     if is_spark(df):
         # Only now: the other tables need no Spark.
         from skypane.spark.table import answer_once  # noqa: PLC0415

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from skypane.api.calls import called
 from skypane.api.continuous_query import ContinuousQuery
 from skypane.model.ddl import SchemaLike
 from skypane.model.panes import Panes
@@ -19,32 +20,37 @@ from skypane.queries.skyline import Skyline
 from skypane.queries.top_delta import TopDelta
 from skypane.queries.top_k import TopK
 from skypane.spark.schemas import checked_schema
+from skypane.spark_habits import SparkHabits
 
 if TYPE_CHECKING:
     from skypane.api.stream import Stream
 
 
 @dataclass(frozen=True)
-class Windowed:
+class Windowed(SparkHabits):
     """Records and windows; say next what to ask of each window."""
 
     source: Stream
     spec: Panes
 
+    @called(".skyline(minimize=['price'], maximize=['stars'])")
     def skyline(self, *, minimize: Sequence[str] | str = (), maximize: Sequence[str] | str = ()) -> ContinuousQuery:
         """The records of each window that no other record of the window dominates."""
         return self.query(Skyline(Preferences.of(minimize, maximize)))
 
+    @called(".top_delta(5, minimize=['price'], maximize=['stars'])")
     def top_delta(
         self, delta: int, *, minimize: Sequence[str] | str = (), maximize: Sequence[str] | str = ()
     ) -> ContinuousQuery:
         """The ``delta`` skyline records of each window that are hardest to beat, with their ``kmax``."""
         return self.query(TopDelta(delta, Preferences.of(minimize, maximize)))
 
+    @called(".top_k(5, score='stars / price')")
     def top_k(self, k: int, *, score: str) -> ContinuousQuery:
         """The ``k`` records of each window with the largest ``score``, any Spark SQL expression."""
         return self.query(TopK(k, score))
 
+    @called(".aggregate(n='count', p='mean(price)')")
     def aggregate(self, /, **outputs: str) -> ContinuousQuery:
         """Aggregates of each window, e.g. ``n="count", p="mean(price)"``; the argument is any Spark SQL expression.
 
@@ -52,6 +58,7 @@ class Windowed:
         """
         return self.query(Aggregates.of(outputs, self.source.time))
 
+    @called(".apply(function, 'median double, n long')")
     def apply(self, function: Callable[..., Any], schema: SchemaLike) -> ContinuousQuery:
         """The rows that a function of yours returns for each window.
 
@@ -64,6 +71,7 @@ class Windowed:
         """
         return self.query(Apply.of(function, checked_schema(schema, "schema")))
 
+    @called(".fold(init, update, merge, finish, schema='n long')")
     def fold(
         self,
         init: Any,
@@ -89,4 +97,4 @@ class Windowed:
 
     def query(self, query: Query) -> ContinuousQuery:
         """Any :class:`~skypane.queries.base.Query`, your own included."""
-        return ContinuousQuery(self.source, self.spec, query)
+        return ContinuousQuery(self.source, self.spec, self.source.ask(query, self.spec))

@@ -16,7 +16,8 @@ from skypane.cli.lateness import lateness
 from skypane.cli.plugins import command_names, load_command
 from skypane.cli.run import run
 from skypane.cli.traffic import generate, inspect
-from skypane.model.errors import SkypaneError
+from skypane.lazy_names import spark_missing
+from skypane.model.errors import DependencyError, SkypaneError
 
 
 class _FriendlyGroup(typer.core.TyperGroup):
@@ -32,11 +33,19 @@ class _FriendlyGroup(typer.core.TyperGroup):
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         try:
             return super().invoke(ctx)
-        except SkypaneError as error:
-            # As text, not as markup: what stands in brackets is the name of a section.
-            message = Text.assemble(("error:", "bold red"), f" {error}")
-            Console(stderr=True).print(message, highlight=False, soft_wrap=True)
+        except (SkypaneError, ModuleNotFoundError) as error:
+            lacks = error.__cause__ if isinstance(error, DependencyError) else error
+            message = spark_missing(lacks, f"skypane {ctx.invoked_subcommand}") or error
+            if not isinstance(message, SkypaneError):
+                raise
+            _show(message)
             raise typer.Exit(2) from error
+
+
+def _show(error: SkypaneError) -> None:
+    """As text, not as markup: what stands in brackets is the name of a section."""
+    message = Text.assemble(("error:", "bold red"), f" {error}")
+    Console(stderr=True).print(message, highlight=False, soft_wrap=True)
 
 
 app = typer.Typer(

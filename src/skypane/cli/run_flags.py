@@ -89,6 +89,8 @@ def _settings(option: Option, given: Any) -> dict[str, Any]:
 
 
 def _policy(option: Option, text: str, flag: str) -> dict[str, Any]:
+    if text.strip()[:1].isdigit():  # a duration to wait, as lateness() takes it in Python
+        text = f"fixed_delay:{text}"
     name, colon, value = text.partition(":")
     settings = {"policy": as_value(option, name.strip(), flag)}
     if not colon:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import skypane as sp
 from skypane.api.by_name import as_policy
-from skypane.api.options.declarations import OPTIONS, SINKS, WINDOW_KINDS
+from skypane.api.options.declarations import OPTIONS, SINKS, WINDOW_KINDS, option_at
 from skypane.api.options.parallel_options import parallel_arguments
 from skypane.api.options.run_options import RunOptions
 from skypane.cli.places import check_folder
 from skypane.cli.run_spec import Spec
+from skypane.model.column_names import ColumnNames
 from skypane.model.errors import OptionError, SchemaError
-from skypane.queries.base import find_column
 from skypane.queries.fold import Fold
 from skypane.queries.functions.loading import load
 from skypane.spark.format_name import format_name
-from skypane.spark.shipping import ship_by_value
-from skypane.spark.sinks.base import Sink
 from skypane.spark.store.folders import local_path
 from skypane.traffic.spec import TrafficSpec
 from skypane.traffic.stream import Stream as GeneratedStream
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from skypane.api.stream import Stream
     from skypane.api.windowed import Windowed
     from skypane.flow.definition import Definition
+    from skypane.spark.sinks.base import Sink
 
 _OF_TYPE: Mapping[str, tuple[str, ...]] = {
     "skyline": ("minimize", "maximize"),
@@ -59,8 +58,8 @@ class Planned:
 
     def over_records(self, spark: SparkSession) -> ContinuousQuery:
         """The query over the records of its source."""
-        records = _records(self.spec["source"], spark)
-        return replace(self.query, source=replace(self.query.source, df=records))
+        source = self.query.source.over(_records(self.spec["source"], spark))
+        return replace(self.query, source=source, question=source.ask(self.query.question, self.query.spec))
 
 
 def plan(spec: Spec) -> Planned:
@@ -80,10 +79,10 @@ def plan(spec: Spec) -> Planned:
 
 
 def _query(spec: Spec) -> ContinuousQuery:
-    records = cast("DataFrame", None)  # There are none until Spark is; nobody looks at them before.
+    from skypane.api.stream import describe_stream  # noqa: PLC0415 - without Spark the other commands work
+
     settings, waiting = spec["query"], dict(spec["lateness"])
-    stream = sp.stream(
-        records,
+    stream = describe_stream(
         time=settings["time"],
         key=settings.get("key"),
         partition=_partition(spec),
@@ -139,7 +138,11 @@ def _question(settings: Mapping[str, Any], windowed: Windowed) -> ContinuousQuer
             raise OptionError(f"A query of type {kind} does not take {name}; it takes {', '.join(_OF_TYPE[kind])}.")
     for name in _OF_TYPE[kind]:
         if name not in ("minimize", "maximize") and name not in settings:
-            raise OptionError(f"A query of type {kind} needs {name}.")
+            option = option_at(f"query.{name}")
+            raise OptionError(
+                f"A query of type {kind} needs {name}: give {option.command} {option.kind.metavar}, or {name} = ... in "
+                "[query] of the file."
+            )
     attributes = {name: settings.get(name, ()) for name in ("minimize", "maximize")}
     makers: dict[str, Callable[[], ContinuousQuery]] = {
         "skyline": lambda: windowed.skyline(**attributes),
@@ -154,6 +157,8 @@ def _question(settings: Mapping[str, Any], windowed: Windowed) -> ContinuousQuer
 
 def load_function(name: str) -> Any:
     """What ``module:name`` names; its module travels to the workers, which need not be able to import it."""
+    from skypane.spark.shipping import ship_by_value  # noqa: PLC0415 - without Spark the other commands work
+
     module, found = load(name)
     ship_by_value(module)
     return found
@@ -179,6 +184,10 @@ def _sink(settings: Mapping[str, Any], name: str) -> Sink:
                 f"[{name}] of format parquet needs a path: path = ... in the file, or --{name} parquet:FOLDER."
             )
         return sp.ParquetSink(path)
+    if "/" in kind:
+        raise OptionError(
+            f"[{name}] of format {kind!r}: that is a path. Write --{name} parquet:{kind}, or another format."
+        )
     for taken in {"path", "format", "columns", "self"} & set(options):
         raise OptionError(f"[{name}] options has {taken!r}: give it as a setting of the section itself.")
     if not kind:
@@ -188,6 +197,8 @@ def _sink(settings: Mapping[str, Any], name: str) -> Sink:
 
 def _check_places(run: RunOptions) -> None:
     """A folder that cannot be made is noticed before Spark has been started for it."""
+    from skypane.spark.sinks.base import Sink  # noqa: PLC0415 - without Spark the other commands work
+
     sinks = {name: getattr(run, name) for name in SINKS}
     places: dict[str, Any] = {name: sink.place() for name, sink in sinks.items() if isinstance(sink, Sink)}
     if run.checkpoint is not None:
@@ -201,12 +212,14 @@ def _check_generated(source: Mapping[str, Any], definition: Definition) -> None:
     """The columns of a generated stream are known without Spark."""
     if format_name(source["format"]) == "skypane-traffic":
         schema = GeneratedStream(TrafficSpec.from_options(source.get("options", {}))).schema
-        find_column(schema, definition.time, "Time column")
+        names = ColumnNames(tuple(schema.names), case_sensitive=False)  # as the embedded session has it
+        time, question = names.find(definition.time, "Time column"), definition.question.resolved(names)
         try:
-            for key in definition.keys:
-                find_column(schema, key, "Key")
+            keys = tuple(names.find(key, "Key") for key in definition.keys)
         except SchemaError as error:
             raise error if "key" in schema.names else SchemaError(f"{error} {_NO_KEYS}") from None
+        partition = None if definition.partition is None else names.find(definition.partition, "Partition column")
+        definition = replace(definition, time=time, keys=keys, question=question, partition=partition)
         if not definition.query.expressions():  # only Spark can say which columns those need
             definition.check(schema)
 

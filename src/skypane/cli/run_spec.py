@@ -11,7 +11,7 @@ from skypane.api.options.declarations import OPTIONS, SECTIONS, SINKS, WINDOW_KI
 from skypane.api.options.option import Option
 from skypane.api.options.spelling import MOVED
 from skypane.model.errors import OptionError
-from skypane.model.suggestions import nearest
+from skypane.model.suggestions import did_you_mean, nearest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -84,7 +84,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _section(path: Path | None, section: str, settings: object) -> Spec:
     """The settings of a section and of those within it, each checked."""
     if section not in SECTIONS:
-        raise OptionError(f"{path}: unknown section [{section}]. The sections are: {', '.join(SECTIONS)}.")
+        question = did_you_mean(section, SECTIONS)
+        raise OptionError(f"{path}: unknown section [{section}].{question} The sections are: {', '.join(SECTIONS)}.")
     if not isinstance(settings, Mapping):
         raise OptionError(f"{path}: {section} must be a section, written [{section}].")
     known = {option.name: option for option in options_of(section)}
@@ -100,6 +101,11 @@ def _section(path: Path | None, section: str, settings: object) -> Spec:
 
 
 def _setting(path: Path | None, option: Option, value: object) -> object:
+    if option.path == "lateness.policy" and isinstance(value, str) and value.strip()[:1].isdigit():
+        raise OptionError(
+            f"{path}, [lateness]: policy={value!r} is a duration. To wait so long, write policy = 'fixed_delay' and "
+            f"delay = {value!r}."
+        )
     try:
         return as_value(option, value, option.name)
     except OptionError as error:

@@ -9,12 +9,13 @@ from functools import cached_property
 import pyarrow as pa
 
 from skypane.flow.distinct.distinct import Distinct
+from skypane.flow.record_columns import check_record_columns
 from skypane.flow.windows.emit.base import Emission
 from skypane.flow.windows.emit.full import Full
 from skypane.model.columns import DISTINCT, GROUP, ID, KEY_GROUPS, PANE, PREFIX, REVISION, WINDOW
 from skypane.model.errors import SchemaError
 from skypane.model.panes import Panes
-from skypane.queries.base import Query, find_column
+from skypane.queries.base import Query
 from skypane.queries.frames import Placement
 
 
@@ -135,23 +136,7 @@ class Definition:
                 raise SchemaError(f"Column {name!r}: names that start with {PREFIX!r} are reserved. Rename it.")
             if name.lower() in self.added_columns:
                 raise SchemaError(f"The records have a column {name!r}, which the result adds. Rename it first.")
-        kind = find_column(schema, self.time, "Time column").type
-        if not pa.types.is_timestamp(kind):
-            raise SchemaError(
-                f"Time column {self.time!r} has type {kind}; it must be a timestamp. "
-                f"Convert it first, e.g. with F.to_timestamp({self.time!r}) or F.timestamp_millis({self.time!r})."
-            )
-        for key in self.keys:
-            kind = find_column(schema, key, "Key").type
-            if pa.types.is_nested(kind):
-                raise SchemaError(f"Key {key!r} has type {kind}; a key must be a plain column. Use its fields as keys.")
-        if self.partition is not None:
-            kind = find_column(schema, self.partition, "Partition column").type
-            if pa.types.is_nested(kind):
-                raise SchemaError(
-                    f"Partition column {self.partition!r} has type {kind}; it must be a plain column. Use one of its "
-                    "fields."
-                )
+        check_record_columns(schema, self.time, self.keys, self.partition)
         if self.distinct is not None:
             self.distinct.check(schema)
         self.query.check(schema)

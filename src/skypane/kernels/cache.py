@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from skypane.notices import COMPILATION, waiting_for
+
 
 def _is_private(directory: Path) -> bool:
     status = directory.lstat()
@@ -63,7 +65,8 @@ def one_process_at_a_time() -> Iterator[None]:
         lock = os.open(Path(os.environ["NUMBA_CACHE_DIR"]) / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
     try:
-        yield
+        with waiting_for(COMPILATION):
+            yield
     finally:
         if lock is not None:
             os.close(lock)

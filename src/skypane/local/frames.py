@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from skypane.local.one_table import answer_of, check_once, partial_of
+from skypane.model.column_names import missing_column
 from skypane.model.columns import ID, PREFIX
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import Groups, Int64Array
@@ -77,7 +78,7 @@ def _records(frame: nw.DataFrame[Any], query: Query, keys: tuple[str, ...]) -> p
     for name in compared:
         if name not in frame.columns and not name.startswith(PREFIX):
             role = "Grouping column" if name in keys else "Attribute"
-            raise SchemaError(f"{role} {name!r} is not a column. The columns are: {', '.join(frame.columns)}.")
+            raise missing_column(frame.columns, name, role)
     # Names that the query adds are looked at, too: it refuses them.
     wanted = {*compared, *(name for name in frame.columns if name.lower() in query.added_columns())}
     names = [name for name in frame.columns if name in wanted or query.needs_record_id()]

@@ -33,3 +33,7 @@ class StorageError(SkypaneError, RuntimeError):
 
 class CheckpointError(SkypaneError, RuntimeError):
     """A checkpoint cannot be continued: changed query, damaged file, unknown version."""
+
+
+class DependencyError(SkypaneError, ImportError):
+    """A package that is not installed is needed: names what needs it, and how to install it."""

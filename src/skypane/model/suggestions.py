@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is nearest, if one is near at all."""
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+    """The known name that is nearest, whatever its case, if one is near at all."""
+    spelled = {one.lower(): one for one in reversed(list(known))}
+    near = difflib.get_close_matches(name.lower(), list(reversed(spelled)), n=1)
+    return spelled[near[0]] if near else None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

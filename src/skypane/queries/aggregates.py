@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from skypane.model.column_names import ColumnNames
 from skypane.model.columns import CHANGE, ID, PREFIX, REVISION, WINDOW
 from skypane.model.errors import OptionError
 from skypane.model.groups import Groups
@@ -94,6 +95,10 @@ class Aggregates(Query):
                     f"{output.name}={output.text!r} needs the time of each record. Give time='the column'."
                 )
         return cls(outputs, time)
+
+    def resolved(self, names: ColumnNames) -> Aggregates:
+        """With the time as the records spell it."""
+        return self if self.time is None else replace(self, time=names.find(self.time, "Time column"))
 
     def describe(self) -> Mapping[str, object]:
         """The outputs, and their order, by which partials know them."""

@@ -15,8 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from skypane.model.columns import PREFIX
-from skypane.model.errors import SchemaError
+from skypane.model.column_names import ColumnNames, missing_column
 from skypane.model.groups import BoolArray, Float64Array, Groups, Int64Array
 from skypane.model.window import Window
 from skypane.queries.frames import Failure, Frames, Placement
@@ -94,6 +93,11 @@ class Query(ABC):
     def placed(self, placement: Placement) -> Query:
         """The query as it runs in this place; most run the same everywhere."""
         del placement
+        return self
+
+    def resolved(self, names: ColumnNames) -> Query:
+        """The query with its columns as the records spell them; SQL expressions are left to Spark."""
+        del names
         return self
 
     @property
@@ -260,6 +264,5 @@ def find_column(schema: pa.Schema, name: str, role: str) -> pa.Field:
     """The field called ``name``, or an error that lists what there is."""
     index = schema.get_field_index(name)
     if index < 0:
-        have = ", ".join(n for n in schema.names if not n.startswith(PREFIX))
-        raise SchemaError(f"{role} {name!r} is not a column. The columns are: {have}.")
+        raise missing_column(schema.names, name, role)
     return schema.field(index)

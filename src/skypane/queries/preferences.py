@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skypane.model.column_names import ColumnNames, column_names
 from skypane.model.errors import OptionError, SchemaError
 from skypane.model.groups import BoolArray, Float64Array
 from skypane.queries.base import Invalid, Row, find_column
@@ -30,18 +31,21 @@ class Preferences:
     @classmethod
     def of(cls, minimize: Sequence[str] | str | None, maximize: Sequence[str] | str | None) -> Preferences:
         """Check the options a user gave."""
-        low, high = _names(minimize, "minimize"), _names(maximize, "maximize")
+        low, high = column_names(minimize, "minimize"), column_names(maximize, "maximize")
         names = low + high
         if not names:
             raise OptionError("Give at least one attribute in minimize=[...] or maximize=[...].")
         if len(names) > MAX_ATTRIBUTES:
             raise OptionError(f"{len(names)} attributes given; at most {MAX_ATTRIBUTES} can be compared.")
         for name in names:
-            if not isinstance(name, str):
-                raise OptionError(f"minimize and maximize take column names, not {name!r}.")
             if names.count(name) > 1:
                 raise OptionError(f"Attribute {name!r} is named twice in minimize/maximize; name it once.")
         return cls(low, high)
+
+    def resolved(self, names: ColumnNames) -> Preferences:
+        """With the attributes as the records spell them; two spellings of one column are refused."""
+        low, high = ([names.find(name, "Attribute") for name in own] for own in (self.minimize, self.maximize))
+        return Preferences.of(low, high)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -86,14 +90,6 @@ class Preferences:
     def oriented(self, row: Row) -> tuple[float, ...]:
         """The attributes of one plain row, smaller is better (for oracles)."""
         return tuple(row[n] for n in self.minimize) + tuple(_negated(row[n]) for n in self.maximize)
-
-
-def _names(given: Sequence[str] | str | None, option: str) -> tuple[str, ...]:
-    if given is None or isinstance(given, str):
-        return () if given is None else (given,)
-    if not isinstance(given, Iterable):
-        raise OptionError(f"{option}={given!r} must be a column name or a list of column names.")
-    return tuple(given)
 
 
 def comparable(column: pa.ChunkedArray) -> Float64Array:

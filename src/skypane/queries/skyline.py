@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from skypane.model.column_names import ColumnNames
 from skypane.queries.base import Row
 from skypane.queries.dominance import DominanceQuery, dominates
 from skypane.queries.preferences import Preferences
@@ -18,6 +19,10 @@ class Skyline(DominanceQuery):
     answer_is_partial = True
 
     preferences: Preferences
+
+    def resolved(self, names: ColumnNames) -> Skyline:
+        """With the attributes as the records spell them."""
+        return replace(self, preferences=self.preferences.resolved(names))
 
     def describe(self) -> Mapping[str, object]:
         """The attributes and their directions."""

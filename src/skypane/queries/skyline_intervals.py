@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from skypane import kernels
 from skypane.kernels.lifetimes import lifetimes
 from skypane.kernels.sliding import warm_sliding
+from skypane.model.column_names import ColumnNames
 from skypane.model.columns import VALID_FROM, VALID_TO
 from skypane.model.durations import Duration, parse_duration_us
 from skypane.model.errors import OptionError, SchemaError
@@ -46,6 +47,10 @@ class SkylineIntervals(Selection):
         if not isinstance(time, str):
             raise OptionError(f"time={time!r} must be the name of a column.")
         return cls(time, parse_duration_us(within, "within"), preferences)
+
+    def resolved(self, names: ColumnNames) -> SkylineIntervals:
+        """With the time and the attributes as the table spells them."""
+        return replace(self, time=names.find(self.time, "Time column"), preferences=self.preferences.resolved(names))
 
     def describe(self) -> Mapping[str, object]:
         """Time, life and attributes."""

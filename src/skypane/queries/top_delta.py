@@ -9,12 +9,13 @@ skylines and nothing more is needed for an exact answer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from skypane import kernels
+from skypane.model.column_names import ColumnNames
 from skypane.model.columns import ID
 from skypane.model.errors import SchemaError
 from skypane.model.groups import Groups
@@ -38,6 +39,10 @@ class TopDelta(DominanceQuery):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", whole_number(self.delta, "delta"))
+
+    def resolved(self, names: ColumnNames) -> TopDelta:
+        """With the attributes as the records spell them."""
+        return replace(self, preferences=self.preferences.resolved(names))
 
     def describe(self) -> Mapping[str, object]:
         """Delta, the attributes and their directions."""

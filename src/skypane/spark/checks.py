@@ -12,6 +12,7 @@ from pyspark.sql.types import StringType
 
 from skypane.flow.definition import Definition
 from skypane.flow.program import Program
+from skypane.flow.record_columns import check_record_columns
 from skypane.flow.windows.lowering import FAILED
 from skypane.model.columns import DELAY, DISTINCT, GROUP, HARMFUL, ID, REASON, WATERMARK
 from skypane.model.errors import OptionError, SchemaError
@@ -19,7 +20,8 @@ from skypane.spark.executors.choice import degree_limit
 from skypane.spark.fingerprint import fingerprint
 from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import outputs_of
-from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
+from skypane.spark.prepare import normalised_keys, with_computed_columns
+from skypane.spark.records import check_streaming, records_of
 from skypane.spark.schemas import arrow_schema
 from skypane.spark.shipping import check_ships
 from skypane.spark.sinks.base import Sink
@@ -40,38 +42,39 @@ class CheckedQuery:
 
 def check_query(df: DataFrame, definition: Definition, options: LaunchOptions) -> CheckedQuery:
     """Check the query against the records; nothing is started, no folder is touched."""
-    if not df.isStreaming:
-        raise OptionError(
-            "sp.stream(df) needs a streaming DataFrame (spark.readStream...). For one table, once, use "
-            "sp.skyline(df, ...), sp.top_delta(df, ...), sp.top_k(df, ...) or sp.skyline_intervals(df, ...)."
-        )
+    check_streaming(df)
     check_ships(definition)
-    records = arrow_schema(df)
-    check_reserved(records.names)
+    records = records_of(df)
     _check_added_names(definition, records.names, options)
     _check_places(options)
-    ids = () if definition.distinct is None else definition.distinct.columns
-    for name in (*definition.keys, *ids):
-        if name not in records.names:
-            definition.check(records)
-    prepared = with_computed_columns(
-        normalised_keys(df, definition.keys),
-        definition.query,
-        definition.keys,
-        with_id=definition.needs_record_id,
-        distinct_by=ids,
-    )
     definition = replace(
         definition,
         corrupt=_corrupt_column(df, definition),
         time_zone=records.field(definition.time).type.tz,
     )
-    seen_by_workers = arrow_schema(prepared)
-    computed = {ID, GROUP, DISTINCT}
-    definition.check(pa.schema([f for f in definition.accepted_schema(seen_by_workers) if f.name not in computed]))
-    for output in outputs_of(Program.of(definition), options, records, seen_by_workers):
+    prepared, seen_by_workers = _prepared(df, definition, records)
+    definition.check(definition.accepted_schema(seen_by_workers))
+    for output in outputs_of(Program.of(definition), options, records, arrow_schema(prepared)):
         output.sink.check(df.sparkSession, output.schema)
     return CheckedQuery(prepared, records, definition)
+
+
+def check_columns(df: DataFrame, definition: Definition) -> None:
+    """Check what a query reads of its records, as soon as there is one; how it will run is not known yet."""
+    definition.query.check(_prepared(df, definition, records_of(df))[1])
+
+
+def _prepared(df: DataFrame, definition: Definition, records: pa.Schema) -> tuple[DataFrame, pa.Schema]:
+    """The records with the columns that Spark computes, and what workers see of them."""
+    check_record_columns(records, definition.time, definition.keys, definition.partition)
+    prepared = with_computed_columns(
+        normalised_keys(df, definition.keys),
+        definition.query,
+        definition.keys,
+        with_id=definition.needs_record_id,
+        distinct_by=() if definition.distinct is None else definition.distinct.columns,
+    )
+    return prepared, pa.schema([field for field in arrow_schema(prepared) if field.name not in {ID, GROUP, DISTINCT}])
 
 
 def _corrupt_column(df: DataFrame, definition: Definition) -> str | None:

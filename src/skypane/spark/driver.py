@@ -23,6 +23,7 @@ from skypane.spark.executors.base import Executors
 from skypane.spark.metrics import MetricsLog, step_metrics
 from skypane.spark.outputs import Outputs
 from skypane.spark.ports import SparkStages
+from skypane.spark.retries import repeated
 from skypane.spark.session_copies import SessionCopies
 from skypane.spark.stopwatch import Stopwatch
 from skypane.spark.store.checkpoint import Checkpoint
@@ -135,12 +136,11 @@ class StepDriver:
         self, kind: StepKind, batch_id: int, df: DataFrame | None, run: Callable[[SparkStages], SparkStepped]
     ) -> None:
         """Compute the step, prepare it, publish it, commit it."""
-        watch = Stopwatch()
         number, before = self.manifest.step + 1, self.manifest.state.tuning
         scratch = self._checkpoint.scratch(number)
         try:
             reach("step.begin")
-            stepped = run(self._stages(number, scratch, watch, df))
+            stepped, watch = repeated(lambda: self._compute(number, scratch, df, run), f"Step {number}")
             reach("windows.done")
             outputs = self._outputs.rows_of(stepped, scratch, self.manifest)
         except BaseException:
@@ -166,6 +166,13 @@ class StepDriver:
         self.scale()
         self._checkpoint.clean()
         reach("step.cleaned")
+
+    def _compute(
+        self, number: int, scratch: Path, df: DataFrame | None, run: Callable[[SparkStages], SparkStepped]
+    ) -> tuple[SparkStepped, Stopwatch]:
+        """One attempt, on a watch of its own: nothing that it writes is looked at before it has succeeded."""
+        watch = Stopwatch()
+        return run(self._stages(number, scratch, watch, df)), watch
 
     def _tuning_report(self, before: TuningState, stepped: SparkStepped) -> TuningReport:
         if stepped.seen is None:

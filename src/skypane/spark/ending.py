@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
 TAKEN_FOR_A_STOP: Final = (
@@ -25,6 +26,14 @@ def ran_to_the_end(query: StreamingQuery) -> bool:
     ``processAllAvailable()`` waits for distinguishes them.
     """
     return bool(query._jsq.streamingQuery().noNewData())  # noqa: SLF001 - there is no public way
+
+
+def session_ended(query: StreamingQuery) -> bool:
+    """Whether the session of the query was stopped, or its Java process is gone."""
+    try:
+        return bool(query._jsq.sparkSession().sparkContext().isStopped())  # noqa: SLF001 - there is no public way
+    except (Py4JError, OSError):
+        return True
 
 
 def wait_until_stopped(query: StreamingQuery) -> None:

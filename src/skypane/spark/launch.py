@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from skypane.flow.definition import Definition
 from skypane.flow.plan import EngineFacts
 from skypane.flow.step import Flow
+from skypane.notices import COMPILATION, waiting_for
 from skypane.spark.checks import CheckedQuery, check_query, max_tasks
 from skypane.spark.claims import claim_sinks
 from skypane.spark.driver import StepDriver
@@ -39,7 +40,8 @@ def launch(df: DataFrame, definition: Definition, options: LaunchOptions) -> Run
     checked = check_query(df, definition, options)
     max_degree = max_tasks(df.sparkSession, options)
     check_workers(df.sparkSession)
-    warm_kernels(checked.definition)
+    with waiting_for(COMPILATION):
+        warm_kernels(checked.definition)
 
     temporary = None
     if options.checkpoint is None:

@@ -14,46 +14,53 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from skypane.model.durations import Duration
 from skypane.model.ending import Ending
 from skypane.model.errors import SkypaneError
 from skypane.spark.backlog import backlog_us
 from skypane.spark.driver import StepDriver
-from skypane.spark.ending import TAKEN_FOR_A_STOP, ran_to_the_end, wait_until_stopped
+from skypane.spark.ending import TAKEN_FOR_A_STOP, ran_to_the_end, session_ended, wait_until_stopped
 from skypane.spark.explain import explain_plan
-from skypane.spark.failures import readable
+from skypane.spark.failures import readable, spark_failure
 from skypane.spark.idleness import Idleness, SparkLook
 from skypane.spark.metrics import Metrics
 from skypane.spark.store.checkpoint import Checkpoint
+from skypane.spark.waiting import timeout_s
+from skypane.spark_habits import SparkHabits
 from skypane.tuning.pace import Pace
 from skypane.tuning.planner.planner import Planning
 
 _POLL_S = 0.05
+_LOOK_S = 1.0
 
 
 class _StopRequestedError(Exception):
     """Ends the Spark query at a batch boundary; never reaches the user."""
 
 
-class RunningQuery:
+class RunningQuery(SparkHabits):
     """The handle that ``start`` returns."""
 
     def __init__(self, run: QueryRun, explanation: str) -> None:
         self._run = run
         self._explanation = explanation
 
-    def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the query ends (True) or ``timeout`` seconds have passed (False); raise what made it fail.
+    def await_termination(self, timeout: float | Duration | None = None) -> bool:
+        """Wait until the query ends (True) or the ``timeout`` has passed (False); raise what made the query fail.
+
+        timeout: a number of seconds, or a duration such as ``"5 minutes"``; ``None`` waits without an end.
 
         Ctrl-C ends the wait, not the query: ``KeyboardInterrupt`` is raised here, while the step under way goes on.
         Call :meth:`stop` to end the query as well.
         """
+        seconds = timeout_s(timeout)
         if self._run.is_own_thread():
             raise SkypaneError(
                 "await_termination() was called by the query's own sink: it would wait for itself. Call it where the "
                 "query was started; a sink may call stop()."
             )
         with _interruptible():
-            ended = self._run.ended.wait(timeout)
+            ended = self._run.ended.wait(seconds)
         if ended and (error := self.exception()) is not None:
             raise error
         return ended
@@ -137,6 +144,9 @@ class QueryRun:
         self._spark_query: StreamingQuery | None = None
         self._lock = threading.RLock()
         self._thread_of_step: int | None = None
+        self._next_look = 0.0
+        self._is_orphan = False
+        """Whether the session of the query was stopped under it."""
         self._refusing = threading.Event()
         self.stopping = threading.Event()
         self.ended = threading.Event()
@@ -239,7 +249,7 @@ class QueryRun:
         assert query is not None
         try:
             look = SparkLook(query)
-            while query.isActive:
+            while query.isActive and not self._session_ended(query):
                 if self.stopping.is_set() and (self._refusing.is_set() or not query.status["isTriggerActive"]):
                     # Between two batches, or before one that waits for this: Spark has no step to interrupt.
                     with self._lock:
@@ -247,18 +257,38 @@ class QueryRun:
                     break
                 self._close_if_idle(look)
                 time.sleep(_POLL_S)
+            if self._is_orphan:
+                query.stop()  # or Spark goes on to wait for the next trigger, without a session
             self._conclude(query)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the waiting user must learn of it
             self.failure = self.failure or readable(error)
             with suppress(Exception):  # the session may be gone
                 query.stop()
         finally:
+            self._name_session_end(query)
             # Stopped through Spark, the query ends before the step that Spark has given up: no other may start yet.
             with self._lock:
                 self._checkpoint.close()
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
             self.ended.set()
+
+    def _session_ended(self, query: StreamingQuery) -> bool:
+        """Whether the session is gone; to ask once in a while is enough."""
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look, self._is_orphan = now + _LOOK_S, session_ended(query)
+        return self._is_orphan
+
+    def _name_session_end(self, query: StreamingQuery) -> None:
+        """A session that ends under a query makes Spark fail in many ways, none of which says so."""
+        of_spark = self.failure is None or spark_failure(self.failure) is not None
+        if of_spark and not self.stopping.is_set() and (self._is_orphan or session_ended(query)):
+            again = "it has no checkpoint, so it starts over" if self._temporary else "it continues from its checkpoint"
+            self.failure = SkypaneError(
+                "The Spark session was stopped while the query was running. Start the query again in a new session: "
+                f"{again}. To end a query, call its stop() before spark.stop()."
+            )
 
     def _close_if_idle(self, look: SparkLook) -> None:
         if not self._idle.is_over(look):

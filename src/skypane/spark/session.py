@@ -14,9 +14,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from skypane.model.errors import SkypaneError
+from skypane.model.errors import DependencyError, OptionError, SkypaneError
+from skypane.notices import waiting_for
 from skypane.spark.sources import register_sources
 
 _LOG4J = """
@@ -29,6 +31,12 @@ appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 _WANTED_JAVA = 17
+_JAVA_HOW = (
+    "Install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set "
+    "JAVA_HOME."
+)
+_TASK_ATTEMPTS = 4
+"""As ``spark.task.maxFailures`` has it by default; a ``local`` master takes it from its own name only."""
 
 
 def embedded_session(
@@ -38,7 +46,11 @@ def embedded_session(
     log_file: str | os.PathLike[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A ``local[cores]`` session in this process; whatever Spark and the JVM have to say goes to ``log_file``."""
+    """A session in this process, with ``cores`` tasks at a time; Spark and the JVM write to ``log_file``.
+
+    A task that fails is repeated as on a cluster: on a busy machine a worker may not start in time.
+    """
+    _check_arguments(name, cores, options)
     check_java()
     # Workers must run the same Python with the same packages as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -47,16 +59,37 @@ def embedded_session(
     if log_file is not None:  # else the log, which somebody may want to read, is in it
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
     log = Path(log_file or folder / "spark.log").absolute()
-    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"log_file={str(log)!r} cannot be made: {error.strerror}. Give another place.") from error
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J.format(log=log))
-    builder = SparkSession.builder.master(f"local[{cores}]").appName(name)
+    builder = SparkSession.builder.master(f"local[{cores},{_TASK_ATTEMPTS}]").appName(name)
     for key, value in {**_settings(folder, log4j), **(options or {})}.items():
         builder = builder.config(key, value)
-    with _stderr_to(log):
-        session = builder.getOrCreate()
+    try:
+        with waiting_for(f"Spark to start (its log: {log})"), _stderr_to(log):
+            session = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise SkypaneError(f"Spark's Java process ended before it was ready. Its log, {log}, says why.") from error
     register_sources(session)
     return session
+
+
+def _check_arguments(name: object, cores: object, options: object) -> None:
+    if not isinstance(name, str):
+        hint = f" For so many tasks at a time write cores={name!r}." if isinstance(name, int) else ""
+        raise OptionError(f"embedded_session({name!r}): the first argument is the name of the application, text.{hint}")
+    whole = isinstance(cores, int) and not isinstance(cores, bool) and cores > 0
+    if not whole and cores != "*" and not (isinstance(cores, str) and cores.isdecimal() and int(cores)):
+        raise OptionError(f"cores={cores!r} must be a whole number from 1, or '*' for all of this machine.")
+    if options is not None and not isinstance(options, Mapping):
+        raise OptionError(
+            f"options={options!r} must be a dict of Spark's settings, such as {{'spark.driver.memory': '4g'}}."
+        )
 
 
 def _settings(folder: Path, log4j: Path) -> dict[str, str]:
@@ -81,16 +114,18 @@ def check_java() -> None:
     """Raise an error that says what to do, unless Java 17 or newer is there."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which(str(Path(home) / "bin" / "java")) if home else shutil.which("java")
-    how = (
-        "Install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) "
-        "or set JAVA_HOME."
-    )
     if java is None:
-        raise SkypaneError(f"Spark needs Java {_WANTED_JAVA} or newer, and there is none. {how}")
-    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    match = re.search(r'version "(\d+)', output)
+        where = f"JAVA_HOME={home} has no bin/java" if home else "there is none in the path"
+        raise DependencyError(f"Spark needs Java {_WANTED_JAVA} or newer, and {where}. {_JAVA_HOW}")
+    done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    match = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
     if match and int(match.group(1)) < _WANTED_JAVA:
-        raise SkypaneError(f"Spark needs Java {_WANTED_JAVA} or newer; {java} is version {match.group(1)}. {how}")
+        raise DependencyError(f"Spark needs Java {_WANTED_JAVA} or newer; {java} is version {match[1]}. {_JAVA_HOW}")
+    if done.returncode:  # on macOS the java in the path may only say where to get one
+        said = (done.stderr or done.stdout).strip().splitlines()[:1]
+        raise DependencyError(
+            f"Spark needs Java {_WANTED_JAVA} or newer, and {java} does not run: {''.join(said)}. {_JAVA_HOW}"
+        )
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from skypane.model.columns import PREFIX
 from skypane.model.errors import OptionError
 from skypane.model.groups import Groups
 from skypane.queries.base import Query
-from skypane.spark.prepare import check_reserved, normalised_keys, with_computed_columns
+from skypane.spark.prepare import normalised_keys, with_computed_columns
+from skypane.spark.records import check_session, column_names_of, records_of
 from skypane.spark.schemas import arrow_schema, map_in_arrow, quoted, spark_schema
 from skypane.spark.table_size import is_small
 from skypane.spark.workers import check_workers
@@ -27,14 +28,15 @@ def answer_once(df: DataFrame, query: Query, by: Sequence[str], invalid: str) ->
     Partials are made where the rows are, then merged; of a small table one task does all, in one job. Kernels are
     compiled where they are needed, in the workers: a small table never needs those that take long.
     """
+    check_session(df)
     if df.isStreaming:
         raise OptionError(
             "This function answers for one table, once; for a stream use sp.stream(df, ...) with .window(...), or with "
             ".live(...) for the answer at every instant."
         )
-    keys = tuple(by)
-    records = arrow_schema(df)
-    check_reserved(records.names)
+    records, names = records_of(df), column_names_of(df)
+    keys = tuple(names.find(name, "Grouping column") for name in by)
+    query = query.resolved(names)
     check_once(records, keys, invalid)
     prepared = with_computed_columns(normalised_keys(df, keys), query, ())
     check_workers(df.sparkSession)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from skypane.model.durations import parse_duration_us
 from skypane.model.errors import OptionError
+from skypane.model.suggestions import did_you_mean
 from skypane.tuning.patterns.base import Pattern
 from skypane.tuning.patterns.parse import parse_pattern
 
@@ -98,7 +99,8 @@ class Choice(Kind):
     def check(self, what: str, value: object) -> None:
         """Refuse other names."""
         if value not in self.names and (isinstance(value, _PLAIN) or not self.objects):
-            raise OptionError(f"{what}={value!r} is unknown; it must be one of {self.allowed}.")
+            question = did_you_mean(value, self.names) if isinstance(value, str) else ""
+            raise OptionError(f"{what}={value!r} is unknown; it must be one of {self.allowed}.{question}")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
 from skypane.api.by_name import POLICIES
+from skypane.api.calls import refuse_misfit
 from skypane.api.options.declarations import OPTIONS, option_at
 from skypane.api.options.option import Option
 from skypane.api.options.spelling import MOVED, call, has_own_step, in_python
@@ -21,13 +22,32 @@ _SECTIONS: Final[Mapping[str, str]] = {"lateness": "lateness", "parallel": "para
 """The section of each step."""
 
 
+_EXAMPLES: Final[Mapping[str, str]] = {
+    "lateness": ".lateness(sp.FixedDelay('10 seconds'))",
+    "parallel": ".parallel(degree=4)",
+    "emit": ".emit('changes')",
+    "start": ".start(sink=sp.ParquetSink('answers'), checkpoint='checkpoint')",
+}
+"""What a call of each step looks like."""
+_OF_SPARK: Final[Mapping[str, str]] = {
+    "processingTime": "trigger='5 seconds'",
+    "once": "available_now=True",
+    "checkpointLocation": "checkpoint='checkpoint'",
+    "queryName": "name='...'",
+    "path": "sink=sp.ParquetSink('answers')",
+    "format": "sink=sp.FormatSink('json', path='answers')",
+}
+"""What Spark calls options of ``start``."""
+
+
 def refuses_unknown(step: Callable[P, R]) -> Callable[P, R]:
-    """Refuse unknown options of a step with an :class:`OptionError` that names the right ones."""
+    """Refuse arguments that a step does not take with an :class:`OptionError` that says what to write."""
     known = [name for name in inspect.signature(step).parameters if name != "self"]
 
     @wraps(step)
     def refusing(*args: P.args, **kwargs: P.kwargs) -> R:
         refuse_unknown(step.__name__, kwargs, known)
+        refuse_misfit(step, _EXAMPLES[step.__name__], args, kwargs)
         return step(*args, **kwargs)
 
     return refusing
@@ -78,6 +98,10 @@ def _of_policy(step: str, name: str) -> str | None:
 
 def _unknown(step: str, name: str, known: list[str]) -> str:
     moved = [old.rpartition(".")[2] for old in MOVED if old.startswith(f"{_SECTIONS[step]}.")]
+    if step == "start" and name in _OF_SPARK:
+        return f"start({name}=...) is unknown: write .start({_OF_SPARK[name]})."
+    if step == "start" and name == "outputMode":
+        return "start(outputMode=...) is unknown: answers are appended; .emit('changes') sends differences instead."
     near = nearest(name, [*known, *moved])
     option = None if near is None or near in known else _option(step, near)
     wanted = f"{near!r}" if option is None else in_python({option: "..."})
