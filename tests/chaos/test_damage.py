@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from skypane.model.errors import SkypaneError
-from skypane.spark.store.disk import using
 from tests.chaos.memory_disk import MemoryDisk
-from tests.chaos.process import Driver, Work
-from tests.chaos.schedules import Outcome, World, contents, difference, record
+from tests.chaos.process import Driver, Work, on_disk
+from tests.chaos.schedules import difference
+from tests.chaos.worlds import Outcome, World, contents, record
 from tests.support.configurations import Configuration
 from tests.support.records import SCHEMA
 
@@ -69,7 +68,7 @@ def run_damaged(world: World, seed: int) -> str:
     Driver.rng = rng
     where = f"world {world.seed}, damage {seed}: {what}\n{world.work.configuration}\n"
     try:
-        with using(disk):
+        with on_disk(disk):
             outcome = Outcome(world.work.run(disk), contents(disk, world.work))
     except SkypaneError as error:
         if any(name in str(error) or str(Path(name).parent) in str(error) for name in concerned):
@@ -84,13 +83,6 @@ def run_damaged(world: World, seed: int) -> str:
 @pytest.mark.parametrize("first", range(0, WORLDS, 20))
 def test_damage_is_refused_by_name_or_harmless(first: int) -> None:
     run_worlds(first, 20, DAMAGES)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("first", range(1_000, 3_000, 500))
-def test_damage_again_and_again(first: int) -> None:
-    run_worlds(first, 500, DAMAGES)
 
 
 def run_worlds(first: int, worlds: int, damages: int) -> None:
@@ -110,10 +102,8 @@ def test_a_damaged_bit_in_the_log_of_a_sink_cannot_hide_the_answer_that_a_revisi
         Configuration("aggregate", ("1 second", None), (), "fixed_delay", "full", lateness={"allowed": "1 minute"}),
         [early, early.slice(1), overdue],
     )
-    clean, before = MemoryDisk(random.Random(0)), []
-    with using(clean):
-        ledger = replace(work, on_step=lambda: before.append(clean.copy(random.Random(0)))).run(clean)
-    wanted = Outcome(ledger, contents(clean, work))
+    world = World.around(0, work, random.Random(0))
+    wanted, before = world.undisturbed, world.before[1:]
     log = "/nowhere/results/_files.log"
     assert any("'revision': 1" in row for row in wanted.contents["results"][3]), wanted
     for place in range(len(before[2].files()[log])):
@@ -123,5 +113,5 @@ def test_a_damaged_bit_in_the_log_of_a_sink_cannot_hide_the_answer_that_a_revisi
             data[place] ^= 1 << bit
             disk.names_now[log].data = bytes(data)
             disk.start_process(None)
-            with using(disk):
+            with on_disk(disk):
                 assert Outcome(work.run(disk), contents(disk, work)) == wanted, (place, bit)
