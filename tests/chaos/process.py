@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -48,7 +49,7 @@ from tests.support.configurations import Configuration
 from tests.support.random_plans import RandomStepTuner
 
 NO_SPARK = cast("Any", None)
-_REAL_NAMES = files.uuid
+_REAL_NAMES = uuid
 OnStep = Callable[[Manifest], bool]
 
 

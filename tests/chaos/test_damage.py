@@ -4,80 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from skypane.model.errors import SkypaneError
-from tests.chaos.memory_disk import MemoryDisk
-from tests.chaos.process import Driver, Work, on_disk
-from tests.chaos.schedules import difference
+from tests.chaos.damages import run_damaged
+from tests.chaos.process import Work, on_disk
 from tests.chaos.worlds import Outcome, World, contents, record
 from tests.support.configurations import Configuration
 from tests.support.records import SCHEMA
 
 WORLDS, DAMAGES = 40, 15
-_OF_SINKS = ("_skypane.json", "_files.log")
-DAMAGE = ("flip", "flip", "flip", "cut", "zeros", "more", "swap", "remove", "other")
-
-
-def candidates(disk: MemoryDisk) -> list[str]:
-    """What we store about a query: all of the checkpoint but Spark's own files and the lock, and what sinks note."""
-    ours = [name for name in disk.files() if name.startswith("/nowhere/checkpoint/") and "/spark/" not in name]
-    notes = [name for name in disk.files() if Path(name).name in _OF_SINKS]
-    return sorted({name for name in (*ours, *notes) if Path(name).name not in {"lock", "_lock"}})
-
-
-def damage(disk: MemoryDisk, rng: random.Random) -> tuple[str, list[str]]:
-    """Do something to a file; what was done, and the names that a message could have."""
-    names = candidates(disk)
-    name = rng.choice(names)
-    how = rng.choice(DAMAGE)
-    file = disk.names_now[name]
-    data = bytearray(file.data)
-    concerned = [name]
-    if how == "flip" and data:
-        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    elif how == "cut" and data:
-        del data[rng.randrange(len(data)) :]
-    elif how == "zeros" and data:
-        start = rng.randrange(len(data))
-        data[start:] = bytes(len(data) - start)
-    elif how == "more":
-        data += rng.randbytes(rng.randint(1, 20))
-    elif how == "other":
-        data = bytearray(rng.randbytes(rng.randint(0, 50)))
-    elif how == "swap":
-        other = rng.choice(names)
-        disk.names_now[name], disk.names_now[other] = disk.names_now[other], disk.names_now[name]
-        return f"swap {name} {other}", [name, other]
-    elif how == "remove":
-        del disk.names_now[name]
-        return f"remove {name}", concerned
-    file.data = bytes(data)
-    return f"{how} {name}", concerned
-
-
-def run_damaged(world: World, seed: int) -> str:
-    """Damage a file between two processes; how it ended."""
-    rng = random.Random(f"damage {world.seed} {seed}")
-    disk = rng.choice(world.before[1:]).copy(rng)
-    what, concerned = damage(disk, rng)
-    disk.start_process(None)
-    Driver.rng = rng
-    where = f"world {world.seed}, damage {seed}: {what}\n{world.work.configuration}\n"
-    try:
-        with on_disk(disk):
-            outcome = Outcome(world.work.run(disk), contents(disk, world.work))
-    except SkypaneError as error:
-        if any(name in str(error) or str(Path(name).parent) in str(error) for name in concerned):
-            return "refused"
-        raise AssertionError(where + str(error)) from error
-    except BaseException as error:
-        raise AssertionError(f"{where}{error!r}") from error
-    assert outcome == world.undisturbed, where + difference(outcome, world.undisturbed)
-    return "harmless"
 
 
 @pytest.mark.parametrize("first", range(0, WORLDS, 20))

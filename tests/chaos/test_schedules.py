@@ -1,7 +1,7 @@
 """Thousands of crash schedules of the real step, checkpoint and Parquet sinks on a disk that tears, forgets, fills up.
 
 A failure prints its world and schedule, which are seeds, and the faults that came about. To look at one again:
-``python -m tests.longruns schedules --world 25``. The same runs the hundred thousands of ``make soak``.
+``python -m tests.longruns schedules --only 25``. The same runs the hundred thousands of ``make soak``.
 """
 
 from __future__ import annotations
