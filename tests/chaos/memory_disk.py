@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -85,9 +85,15 @@ class MemoryDisk(Disk):
     def replay(self, journal: Sequence[Entry], fault: Fault) -> None:
         """What a process did to a disk that was like this one, until the fault ends it."""
         self.start_process(fault)
+        for _ in self.changes(journal):
+            pass
+
+    def changes(self, journal: Sequence[Entry]) -> Iterator[str]:
+        """Do what a process did, one change after the other; the name of each."""
         for operation, method, arguments in journal:
             self.operations = operation - 1
             getattr(self, method)(*arguments)
+            yield method
 
     def copy(self, rng: random.Random) -> MemoryDisk:
         """The same disk for another schedule."""

@@ -16,7 +16,7 @@ from skypane.model.ledger import Ledger
 from skypane.spark.store.manifest import UNNAMED, Manifest
 from tests.chaos.memory_disk import Entry, MemoryDisk
 from tests.chaos.process import Driver, Work, on_disk
-from tests.support.configurations import random_configuration
+from tests.support.configurations import Configuration, random_configuration
 from tests.support.records import SCHEMA
 
 _STEP_FILE = re.compile(r"step-(\d+)-\d+\.parquet")
@@ -98,6 +98,11 @@ class World:
         configuration = random_configuration(rng)
         batches = _batches(rng)
         return cls.around(seed, Work(configuration, batches, rng.choice([None, *range(len(batches))])), rng)
+
+    @staticmethod
+    def configuration_of(seed: int) -> Configuration:
+        """The query of a world, without running it."""
+        return random_configuration(random.Random(f"world {seed}"))
 
     @classmethod
     def around(cls, seed: int, work: Work, rng: random.Random) -> World:

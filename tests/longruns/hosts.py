@@ -32,6 +32,8 @@ class Host:
         self._jvm: DriverProcess | None = None
         self._jvms = 0
         self._process_id = 0
+        self._cpu_before_s = 0.0
+        """Of JVMs that are no more."""
         self._start_jvm()
 
     def start(self, orders: dict[str, Any], zone: str = "UTC") -> None:
@@ -54,6 +56,7 @@ class Host:
     def kill_jvm(self) -> None:
         """End the JVM with SIGKILL, and all Python workers with it."""
         if self._jvm is not None:
+            self._cpu_before_s += self._jvm.cpu_s()
             self._jvm.end()
             self._jvm = None
 
@@ -80,6 +83,10 @@ class Host:
         assert code == 0, f"a driver ended with {code}:\n{self.errors()}"
         said: dict[str, Any] = json.loads(self._answer.read_text())
         return said
+
+    def cpu_s(self) -> float:
+        """The processor time of all its processes so far."""
+        return self._cpu_before_s + self._source.cpu_s() + (0.0 if self._jvm is None else self._jvm.cpu_s())
 
     def errors(self) -> str:
         """What the last driver has written."""

@@ -29,6 +29,7 @@ class Result:
     outcome: str = PASSED
     """Or what is wrong."""
     seconds: float = 0.0
+    """Of processor time."""
     seen: dict[str, int] = field(default_factory=dict)
     """How often what came about."""
     code: str = ""
@@ -86,7 +87,7 @@ def code_of() -> str:
 
 def table(kinds: list[str], folder: Path = FOLDER) -> str:
     """What was run, how often, over which seeds, and which seeds to look at again."""
-    lines = [f"{'what':<12}{'runs':>10}{'seeds':>8}  {'from-to':<14}{'failed':>7}  {'cpu or wall s':>13}"]
+    lines = [f"{'what':<12}{'runs':>10}{'seeds':>8}  {'from-to':<14}{'failed':>7}  {'processor s':>13}"]
     failures = []
     for what in kinds:
         found = Results(what, folder).read()

@@ -38,13 +38,12 @@ def run_seeds(
 
 def run_one(job: Job, what: str, seed: int) -> Result:
     """A seed and what came of it."""
-    start = time.monotonic()
     try:
         result = job(seed)
     except Exception as error:  # noqa: BLE001 - the outcome, whatever it is
         text = str(error) if isinstance(error, AssertionError) and str(error) else traceback.format_exc()
         result = Result(what, seed, 1, outcome=text[-4_000:])
-    return replace(result, seconds=result.seconds or time.monotonic() - start, code=code_of())
+    return replace(result, code=code_of())
 
 
 def _expected(results: Results) -> int:

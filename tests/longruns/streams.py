@@ -73,6 +73,11 @@ class Stream:
         kept = all(self.sinks.get(name) == "parquet" for name in ("results", "late", "quarantine"))
         return ordinary and kept and c.query != "apply" and not self.large
 
+    @property
+    def may_be_idle(self) -> bool:
+        """Whether a pause decides only when windows are closed, and not what is emitted of them."""
+        return self.configuration.window not in {LIVE, *ROW_WINDOWS}
+
     def other_work(self, rng: random.Random) -> dict[str, Any]:
         """Another way to do the same work, as far as the options allow one."""
         changes = {"inline_rows": rng.choice([0, 0, 100_000]), "degree": rng.randint(1, 4)}
