@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -127,16 +128,27 @@ class World:
         return [part.disk for part in self.parts]
 
 
-def contents(disk: MemoryDisk, work: Work) -> Contents:
-    """What a reader of the sinks sees."""
+def contents(disk: MemoryDisk, work: Work, without: Collection[str] = ()) -> Contents:
+    """What a reader of the sinks sees, some files left out."""
     found: dict[str, dict[int, list[str]]] = {}
     for name, file in disk.names_now.items():
         folder, _, base = name.rpartition("/")
         above, _, sink = folder.rpartition("/")
         match = _STEP_FILE.fullmatch(base)
-        if match and above == str(work.root):
+        if match and above == str(work.root) and name not in without:
             found.setdefault(sink, {}).setdefault(int(match[1]), []).extend(_rows(file.data))
     return {sink: {step: sorted(rows) for step, rows in steps.items()} for sink, steps in sorted(found.items())}
+
+
+def without_steps(found: Contents, files: Collection[str]) -> Contents:
+    """The contents without the steps that these files have rows of."""
+    paths = [Path(name) for name in files]
+    hidden = {(path.parent.name, int(match[1])) for path in paths if (match := _STEP_FILE.fullmatch(path.name))}
+    left = {
+        sink: {step: rows for step, rows in steps.items() if (sink, step) not in hidden}
+        for sink, steps in found.items()
+    }
+    return {sink: steps for sink, steps in left.items() if steps}
 
 
 @lru_cache(maxsize=1_000)

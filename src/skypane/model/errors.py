@@ -24,7 +24,7 @@ class FunctionError(SkypaneError, RuntimeError):
 
 
 class StorageError(SkypaneError, RuntimeError):
-    """There is no room for what a step writes."""
+    """There is no room for what a step writes, or a file of results cannot be read."""
 
 
 class CheckpointError(SkypaneError, RuntimeError):
