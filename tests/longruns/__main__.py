@@ -17,10 +17,11 @@ from tests.longruns.hosts import Host
 from tests.longruns.kills import run_stream
 from tests.longruns.results import FOLDER, Result, Results, table
 from tests.longruns.runner import Job, run_one, run_seeds
+from tests.longruns.suites import files, suites
 
-COUNTS = {"schedules": 200_000, "damages": 30_000, "kills": 1_000}
-"""How many runs ``make soak`` is about."""
-_JOBS = {"schedules": simulations.schedules, "damages": simulations.damages}
+COUNTS = {"schedules": 200_000, "damages": 30_000, "kills": 1_000, "suites": 1_000}
+"""How many runs there are in all, unless ``--count`` says so; of suites, all."""
+_JOBS = {"schedules": simulations.schedules, "damages": simulations.damages, "suites": suites}
 
 
 @contextmanager
@@ -82,6 +83,7 @@ def main() -> int:
             runs=asked.count or COUNTS[asked.what],
             seconds=asked.seconds,
             first=asked.seed_from,
+            last=len(files()) - 1 if asked.what == "suites" else None,
         )
     print(f"{table([asked.what])}\n{time.monotonic() - start:,.0f} s")
     return int(failed > 0)

@@ -57,14 +57,16 @@ class _Run:
 
     def kill_often(self) -> None:
         """Until there is nothing left to do, or enough."""
-        for _ in range(self._rng.randint(5, 12)):
+        for number in range(self._rng.randint(5, 12)):
             done = committed_steps(self._out)
             if done >= self.stream.files:
                 break
             if done < self.stream.calm or self._rng.random() < 0.4:
                 self._kill_after(max(self.stream.calm, done + self._rng.randint(0, 2)))
             else:
-                self._kill_at(f"{self._rng.choice(POINTS)}@{self._rng.randint(1, 2)}")
+                # One point after the other: each has its turn with each kind of stream.
+                point = POINTS[(self.stream.seed // 10 + number) % len(POINTS)]
+                self._kill_at(f"{point}@{self._rng.randint(1, 2)}")
         if self._rng.random() < 0.4 and self.stream.may_be_idle:
             self._kill_when_idle()
 

@@ -61,10 +61,11 @@ class Results:
         found = [Result(**body) for body in map(_parsed, self.path.read_text().splitlines()) if body is not None]
         return [result for result in found if result.code == code_of()]
 
-    def seeds_to_do(self, first: int) -> Iterator[int]:
-        """Seeds without a result, in order, without end."""
+    def seeds_to_do(self, first: int, last: int | None = None) -> Iterator[int]:
+        """Seeds without a result, in order, without end unless there is a last one."""
         done = {result.seed for result in self.read()}
-        return (seed for seed in count(first) if seed not in done)
+        seeds = count(first) if last is None else range(first, last + 1)
+        return (seed for seed in seeds if seed not in done)
 
 
 def _parsed(line: str) -> dict[str, Any] | None:

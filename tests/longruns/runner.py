@@ -15,15 +15,27 @@ Job = Callable[[int], Result]
 
 
 def run_seeds(
-    job: Job, results: Results, executor: Executor, at_a_time: int, *, runs: int, seconds: float, first: int = 0
+    job: Job,
+    results: Results,
+    executor: Executor,
+    at_a_time: int,
+    *,
+    runs: int,
+    seconds: float,
+    first: int = 0,
+    last: int | None = None,
 ) -> int:
     """Go on from the first seed without a result; how many failed. A seed that has begun is run to its end."""
-    seeds = results.seeds_to_do(first)
+    seeds = results.seeds_to_do(first, last)
     left = runs - sum(result.runs for result in results.read() if result.seed >= first)
     deadline, failed, running = time.monotonic() + seconds, 0, set[Future[Result]]()
     while True:
         while left > 0 and len(running) < at_a_time and time.monotonic() < deadline:
-            running.add(executor.submit(run_one, job, results.what, next(seeds)))
+            seed = next(seeds, None)
+            if seed is None:
+                left = 0
+                break
+            running.add(executor.submit(run_one, job, results.what, seed))
             left -= _expected(results)
         if not running:
             return failed

@@ -92,10 +92,11 @@ class Stream:
 
 
 def stream_of(seed: int) -> Stream:
-    """The stream of a seed: every tenth has large batches, every tenth many."""
+    """The stream of a seed: of ten, one has large batches, one has many, one is live."""
     rng = random.Random(f"stream {seed}")
     large = seed % 10 == 9
     wanted: dict[str, Any] = {"query": "aggregate", "outputs": (), "partition": None} if large else {}
+    wanted |= {"window": LIVE} if seed % 10 == 7 else {}
     found = random_configuration(rng, **wanted)
     # How long processes were away must not decide an answer.
     lateness = {**found.lateness, "timeout": "1000 days"}
