@@ -33,7 +33,7 @@ class Result:
     seen: dict[str, int] = field(default_factory=dict)
     """How often what came about."""
     code: str = ""
-    """Which sources of skypane it is about."""
+    """Which sources it is about."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,12 @@ def _parsed(line: str) -> dict[str, Any] | None:
 
 @cache
 def code_of() -> str:
-    """A short name for the sources of skypane as they are now."""
-    root = Path(skypane.__file__).parent
+    """A short name for skypane, and for the tests that long runs are made of, as they are now."""
+    tests = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    for root in (Path(skypane.__file__).parent, *(tests / name for name in ("chaos", "crash", "longruns", "support"))):
+        for path in sorted(root.rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
