@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from tests.support.spark.jvm import SHORT_LIVED
 from tests.support.spark.processes import DriverProcess
 
 KILLED = -signal.SIGKILL
+_HANGS_S = 3_600.0
+"""After so long a driver hangs: processes of a busy machine may stand still for a while."""
 
 
 class Host:
@@ -72,6 +75,7 @@ class Host:
 
     def wait(self) -> int:
         """Until the driver ends; its exit code."""
+        wait_for(lambda: False, self)
         said = self._source.answer()
         assert said is not None, self._source.errors()
         return int(said["code"])
@@ -109,9 +113,9 @@ class Host:
         return DriverProcess(log, SHORT_LIVED, f"tests.longruns.{module}", [str(log)])
 
 
-def wait_for(condition: Any, host: Host, timeout_s: float = 600.0) -> None:
+def wait_for(condition: Callable[[], bool], host: Host) -> None:
     """Until it is so, or the driver has ended."""
-    deadline = time.monotonic() + timeout_s
+    deadline = time.monotonic() + _HANGS_S
     while not condition() and not host.has_ended:
         assert time.monotonic() < deadline, f"a driver does not go on:\n{host.errors()}"
         time.sleep(0.005)
