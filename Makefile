@@ -57,9 +57,14 @@ classes: setup kernels
 unit: setup
 	$(BIN)/pytest -q -m "not soak" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-soak: setup ## long chaos runs: random kills, random schedules, new examples for the property tests
+# How long each of the long runs may take, in seconds; the next `make soak` goes on where this one ends.
+SECONDS ?= 3600
+
+soak: setup kernels classes ## long runs: crash schedules, damages, kills, cluster soaks; new examples for the property tests
 	$(BIN)/pytest -q -m "not soak" --hypothesis-profile new-examples -n $(WORKERS) $(PURE_TESTS)
-	$(BIN)/pytest -q -m soak
+	@for what in schedules damages kills; do $(BIN)/python -m tests.longruns $$what --seconds $(SECONDS) || exit 1; done
+	$(BIN)/python -m tests.longruns suites --seconds $(SECONDS) --at-a-time 1
+	@$(BIN)/python -m tests.longruns table
 
 bench: setup ## speed and memory, as ratios against peers measured in the same run
 	@$(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e '.[dev,bench]' -e ./lab

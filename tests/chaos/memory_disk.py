@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,6 +18,8 @@ import pyarrow as pa
 from skypane.spark.store.disk import Disk
 
 FaultKind = Literal["kill", "power", "unreadable", "full"]
+Entry = tuple[int, str, tuple[Any, ...]]
+"""A change of the disk: the operation it began with, the method, its arguments."""
 _READS = {"exists", "is_folder", "names", "reader", "mapped", "sync"}
 _WRITES = {"write", "append", "create", "make_folder"}
 
@@ -60,6 +62,8 @@ class MemoryDisk(Disk):
     fault: Fault | None = None
     log: list[str] = field(default_factory=list)
     """What went wrong, where."""
+    journal: list[Entry] = field(default_factory=list)
+    """What the process that is running did to the disk, so that another disk can go the same way."""
     names_now: Names = field(default_factory=dict)
     _names_synced: Names = field(default_factory=dict)
     _unsynced: list[Change] = field(default_factory=list)
@@ -75,7 +79,21 @@ class MemoryDisk(Disk):
     def start_process(self, fault: Fault | None) -> None:
         """Another process begins; the one before left its files."""
         self.operations, self.fault, self._ended = 0, fault, False
+        self.journal = []
         self._failures_left = fault.times if fault is not None else 0
+
+    def replay(self, journal: Sequence[Entry], fault: Fault) -> None:
+        """What a process did to a disk that was like this one, until the fault ends it."""
+        self.start_process(fault)
+        for _ in self.changes(journal):
+            pass
+
+    def changes(self, journal: Sequence[Entry]) -> Iterator[str]:
+        """Do what a process did, one change after the other; the name of each."""
+        for operation, method, arguments in journal:
+            self.operations = operation - 1
+            getattr(self, method)(*arguments)
+            yield method
 
     def copy(self, rng: random.Random) -> MemoryDisk:
         """The same disk for another schedule."""
@@ -93,6 +111,7 @@ class MemoryDisk(Disk):
     def put(self, path: Path, data: bytes) -> None:
         """Somebody else writes a file, durably: Spark, or whoever damages it."""
         self._operate("other", path)
+        self._note("put", path, data)
         for folder in reversed(path.parents):
             if str(folder).startswith(self.root):
                 self.names_now[str(folder)] = self._names_synced[str(folder)] = _FOLDER
@@ -130,21 +149,27 @@ class MemoryDisk(Disk):
         return pa.BufferReader(self._file(path).data)
 
     def writer(self, path: Path) -> Any:
+        self._create(path)
+        return _Writer(lambda data: self._write(path, data))
+
+    def _create(self, path: Path) -> None:
         self._operate("create", path)
         self._parent(path)
+        self._note("_create", path)
         file = self.names_now.get(str(path))
         if file is None:
             file = File()
             self._change({str(path): file})
         file.data = b""
         self._end_if("create", path)
-        return _Writer(lambda data: self._write(path, data))
 
     def append(self, path: Path, data: bytes) -> None:
         if str(path) not in self.names_now:
             self.writer(path).close()
-        file = self._file(path)
-        self._add("append", path, file, data)
+        self._append(path, data)
+
+    def _append(self, path: Path, data: bytes) -> None:
+        self._add("append", path, data)
 
     def sync(self, path: Path) -> None:
         self._operate("sync", path)
@@ -153,16 +178,19 @@ class MemoryDisk(Disk):
         else:
             file = self._file(path)
             file.synced = file.data
+        self._note("sync", path)
         self._end_if("sync", path)
 
     def rename(self, old: Path, new: Path) -> None:
         self._operate("rename", new)
         self._parent(new)
         self._change({str(old): None, str(new): self._file(old)})
+        self._note("rename", old, new)
         self._end_if("rename", new)
 
     def remove(self, path: Path) -> None:
         self._operate("remove", path)
+        self._note("remove", path)
         if str(path) in self.names_now:
             self._change({str(path): None})
         self._end_if("remove", path)
@@ -170,6 +198,7 @@ class MemoryDisk(Disk):
     def make_folder(self, path: Path) -> None:
         self._operate("make_folder", path)
         self._parent(path)
+        self._note("make_folder", path)
         if str(path) not in self.names_now:
             self._change({str(path): _FOLDER})
         self._end_if("make_folder", path)
@@ -178,9 +207,7 @@ class MemoryDisk(Disk):
         # One name after the other, as it is really done.
         inside = [name for name in self.names_now if name == str(path) or name.startswith(f"{path}/")]
         for name in sorted(inside, reverse=True):
-            self._operate("remove", Path(name))
-            self._change({name: None})
-            self._end_if("remove", Path(name))
+            self.remove(Path(name))
 
     def lock(self, path: Path) -> Any:
         if str(path) not in self.names_now:
@@ -188,16 +215,18 @@ class MemoryDisk(Disk):
         return _Nothing()
 
     def _write(self, path: Path, data: bytes) -> None:
-        self._add("write", path, self._file(path), data)
+        self._add("write", path, data)
 
-    def _add(self, name: str, path: Path, file: File, data: bytes) -> None:
+    def _add(self, name: str, path: Path, data: bytes) -> None:
         # Not whole, if the process ends or the disk is full in the middle of it.
+        file = self._file(path)
         whole = file.data + data
         try:
             self._operate(name, path)
         except OSError:
             file.data = whole[: self.rng.randint(len(file.data), len(whole))]
             raise
+        self._note(f"_{name}", path, data)
         if self._ends_here():
             file.data = whole[: self.rng.randint(len(file.data), len(whole))]
         else:
@@ -232,6 +261,9 @@ class MemoryDisk(Disk):
         for change in reversed(goes):
             _apply(self._names_synced, change)
         self._unsynced = stays[::-1]
+
+    def _note(self, method: str, *arguments: Any) -> None:
+        self.journal.append((self.operations, method, arguments))
 
     def _operate(self, name: str, path: Path) -> None:
         if self._ended:

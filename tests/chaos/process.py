@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pyarrow as pa
@@ -36,8 +39,10 @@ from skypane.spark.options import LaunchOptions
 from skypane.spark.outputs import Outputs, outputs_of
 from skypane.spark.ports import SparkStages
 from skypane.spark.sinks.base import Continuation
-from skypane.spark.store import state_files
+from skypane.spark.store import files, state_files
 from skypane.spark.store.checkpoint import Checkpoint
+from skypane.spark.store.disk import using
+from skypane.spark.store.manifest import Manifest
 from skypane.spark.store.writers import Written
 from skypane.spark.transfer import Transfer
 from tests.chaos.memory_disk import MemoryDisk
@@ -45,6 +50,8 @@ from tests.support.configurations import Configuration
 from tests.support.random_plans import RandomStepTuner
 
 NO_SPARK = cast("Any", None)
+_REAL_NAMES = uuid
+OnStep = Callable[[Manifest], bool]
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,18 @@ class Stages(SparkStages):
 
     def _run_tasks(self, tasks: int, run: Callable[[int], str]) -> list[str]:
         return [run(task) for task in range(tasks)]
+
+
+@contextmanager
+def on_disk(disk: MemoryDisk) -> Iterator[None]:
+    """Everything that is stored is on this disk, under names that the disk's seed decides: a run can be repeated."""
+    names = SimpleNamespace(uuid4=lambda: SimpleNamespace(hex=f"{disk.rng.getrandbits(128):032x}"))
+    cast("Any", files).uuid = names
+    try:
+        with using(disk):
+            yield
+    finally:
+        cast("Any", files).uuid = _REAL_NAMES
 
 
 class Driver(StepDriver):
@@ -107,8 +126,6 @@ class Work:
     batches: Sequence[pa.Table]
     idle_after: int | None = None
     root: Path = Path("/nowhere")
-    on_step: Callable[[], object] = lambda: None
-    """Called before each batch."""
 
     @cached_property
     def plan(self) -> tuple[Definition, LaunchOptions]:
@@ -127,27 +144,34 @@ class Work:
         definition, options = self.plan
         return outputs_of(Program.of(definition), options, self.batches[0].schema, self.prepared[0].schema)
 
-    def run(self, disk: MemoryDisk) -> Ledger:
-        """One process, from its start to the end of the stream; raises whatever ends it before."""
+    @cached_property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """What the checkpoint remembers of the query."""
+        return fingerprint(self.plan[0], self.batches[0].schema)
+
+    def run(self, disk: MemoryDisk, is_enough: OnStep = lambda manifest: False) -> Ledger:
+        """One process, from its start to the end of the stream; raises whatever ends it before.
+
+        Before each batch, and before the flush, ``is_enough`` may end it.
+        """
         # What a process remembers is lost with it.
         state_files._cache.clear()
         checkpoint = Checkpoint(self.root / "checkpoint")
         try:
             driver = self._open(checkpoint)
             driver.resume()
-            self._take_all(driver, disk, checkpoint.spark)
+            self._take_all(driver, disk, checkpoint.spark, is_enough)
             return driver.manifest.state.ledger
         finally:
             checkpoint.close()
 
     def _open(self, checkpoint: Checkpoint) -> Driver:
         definition, options = self.plan
-        records = self.batches[0].schema
         tuner = options.parallel.tuner(definition, slots=2, embedded=True, max_degree=8)
         if Driver.random_plans:
             tuner = RandomStepTuner(rng=Driver.rng)
         flow = Flow.of(definition, options.punctuator, tuner)
-        manifest = checkpoint.open(fingerprint(definition, records), flow.start())
+        manifest = checkpoint.open(self.fingerprint, flow.start())
         outputs = Outputs(**{o.name: replace(o, sink=sp.ParquetSink(self.root / o.name)) for o in self.planned_outputs})
         continuation = Continuation(checkpoint.query_id, manifest.step, definition.keys, checkpoint="checkpoint")
         claim_sinks(NO_SPARK, outputs, checkpoint, continuation)
@@ -167,10 +191,11 @@ class Work:
         driver.scale()
         return driver
 
-    def _take_all(self, driver: Driver, disk: MemoryDisk, spark: Path) -> None:
+    def _take_all(self, driver: Driver, disk: MemoryDisk, spark: Path, is_enough: OnStep) -> None:
         done = sum(name.startswith(f"{spark}/commits/") for name in disk.names_now)
         for batch in range(done, len(self.batches)):
-            self.on_step()
+            if is_enough(driver.manifest):
+                return
             log = spark / "offsets" / str(batch)
             if batch - 1 == self.idle_after == driver.manifest.batch_id and driver.manifest.kind == "batch":
                 driver.finish("idle", "idle")
@@ -179,5 +204,5 @@ class Work:
                 disk.put(log, b"v1\n" + json.dumps({"batchTimestampMs": cut_ms}).encode() + b"\n{}")
             driver.batch(cast("Any", self.prepared[batch]), batch)
             disk.put(spark / "commits" / str(batch), b"v1\n{}")
-        self.on_step()
-        driver.finish("flush", "all")
+        if not is_enough(driver.manifest):
+            driver.finish("flush", "all")

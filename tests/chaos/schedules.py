@@ -1,125 +1,119 @@
-"""Schedules: a stream and a list of faults by a seed; what the sinks have in the end must not depend on the faults."""
+"""Schedules: faults by a seed; what the sinks have in the end must not depend on them.
+
+The schedules of a world are a tree. Each goes the way of an earlier one up to some operation, where the process is
+killed or the disk fails; from there on a new process continues. So what came before a fault is not run again: what it
+did to the disk is known, and a copy of the disk goes the same way.
+"""
 
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from collections import deque
+from typing import NamedTuple
 
 from skypane.model.errors import SkypaneError
-from skypane.model.ledger import Ledger
 from skypane.spark.store import logs
-from skypane.spark.store.disk import using
+from skypane.spark.store.manifest import Manifest
 from tests.chaos.memory_disk import Ended, Fault, FaultKind, MemoryDisk
-from tests.chaos.process import Driver, Work
-from tests.support.configurations import random_configuration
-from tests.support.records import SCHEMA
+from tests.chaos.process import Driver, on_disk
+from tests.chaos.worlds import Mark, Outcome, Part, Recorder, World, contents
 
-_STEP_FILE = re.compile(r"step-(\d+)-\d+\.parquet")
-Contents = Mapping[str, Mapping[int, list[str]]]
-"""The rows of each sink, by step: one that is lost, there twice, or in another step shows."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run left behind."""
-
-    ledger: Ledger
-    contents: Contents
+_KINDS: tuple[FaultKind, ...] = ("kill", "kill", "power", "power", "power", "power", "unreadable", "full")
+_MOST_FAULTS = 4
+_BRANCHES = 24
+_OPENING = 60
+"""About as many operations as a process has before its first step."""
 
 
-@dataclass(frozen=True)
-class World:
-    """A query over a stream, and what it does undisturbed."""
+class Branch(NamedTuple):
+    """A part of a run after some faults."""
 
-    seed: int
-    work: Work
-    undisturbed: Outcome
-    before: Sequence[MemoryDisk]
-    """Its disk before each step."""
-    operations: int
-    """Of the whole run."""
-
-    @classmethod
-    def of(cls, seed: int) -> World:
-        """The world of a seed."""
-        rng = random.Random(f"world {seed}")
-        configuration = random_configuration(rng)
-        batches = _batches(rng)
-        work = Work(configuration, batches, rng.choice([None, *range(len(batches))]))
-        disk = MemoryDisk(rng)
-        before = [disk.copy(rng)]
-        with using(disk):
-            Driver.rng, Driver.random_plans = rng, False
-            ledger = replace(work, on_step=lambda: before.append(disk.copy(rng))).run(disk)
-            outcome = Outcome(ledger, contents(disk, work))
-        return cls(seed, work, outcome, before, disk.operations)
+    part: Part
+    faults: tuple[str, ...]
 
 
-def run_schedule(world: World, seed: int) -> list[str]:
-    """Run the stream with faults; the list of those that came about."""
-    rng = random.Random(f"schedule {world.seed} {seed}")
-    logs._MERGE_AT = rng.choice([2, 16])
-    # The first process begins where an undisturbed one was: what came before is the same in every schedule.
-    begin = rng.choice(world.before)
-    disk = begin.copy(rng)
-    Driver.rng = rng
-    left = world.operations - begin.operations
-    faults = [_fault(rng, left, again=index > 0) for index in range(rng.choice([1, 1, 2, 2, 3]))]
-    Driver.random_plans = rng.random() < 0.5
-    what = f"world {world.seed}, schedule {seed}, {world.work.configuration}"
-    try:
-        with using(disk):
-            ledger = _run_to_the_end(world.work, disk, faults)
-            outcome = Outcome(ledger, contents(disk, world.work))
-        assert outcome == world.undisturbed, difference(outcome, world.undisturbed)
-    except Exception as error:
-        raise AssertionError(f"{what}\n" + "\n".join([*disk.log, f"-> {error!r}"])) from error
-    return disk.log
+class Schedules:
+    """The schedules of one world, one after the other."""
 
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._trunk = [Branch(part, ()) for part in world.parts if part.journal]
+        self._branches: deque[Branch] = deque(maxlen=_BRANCHES)
 
-def _run_to_the_end(work: Work, disk: MemoryDisk, faults: list[Fault]) -> Ledger:
-    for fault in faults:
-        disk.start_process(fault)
+    def run(self, number: int) -> tuple[str, ...]:
+        """Run the next schedule; its faults. To repeat one, run those before it, too."""
+        rng = random.Random(f"schedule {self._world.seed} {number}")
+        later = self._branches and rng.random() < 0.5
+        branch = rng.choice(self._branches if later else self._trunk)
+        disk = branch.part.disk.copy(rng)
+        disk.log = list(branch.faults)
+        Driver.rng = rng
         try:
-            work.run(disk)
-        except Ended:
-            continue
+            with on_disk(disk):
+                self._draw(rng)
+                self._fail(disk, branch.part, rng)
+                self._draw(rng)
+                parts = self._continue(disk, to_the_end=rng.random() < 0.15)
+        except Exception as error:
+            what = f"world {self._world.seed}, schedule {number}, {self._world.work.configuration}"
+            raise AssertionError("\n".join([what, *disk.log, f"-> {error!r}"])) from error
+        faults = tuple(disk.log)
+        if len(faults) < _MOST_FAULTS:
+            self._branches.extend(Branch(part, faults) for part in parts)
+        return faults[len(branch.faults) :]
+
+    def _draw(self, rng: random.Random) -> None:
+        """How the next process does its work."""
+        logs._MERGE_AT = rng.choice([2, 16])
+        Driver.random_plans = rng.random() < 0.4
+
+    def _fail(self, disk: MemoryDisk, part: Part, rng: random.Random) -> None:
+        kind = rng.choice(_KINDS)
+        if kind in {"kill", "power"}:
+            at, *_ = rng.choice(part.journal)
+            try:
+                disk.replay(part.journal, Fault(kind, at))
+            except Ended:
+                return
+            raise AssertionError(f"no operation {at}")
+        length = part.journal[-1][0] - part.journal[0][0]
+        disk.start_process(Fault(kind, rng.randint(1, length + _OPENING), rng.choice([1, 1, 2, 5])))
+        done: list[int] = []
+
+        def beyond(manifest: Manifest) -> bool:
+            done.append(manifest.step)
+            return len(done) > 2
+
+        try:
+            self._world.work.run(disk, beyond)
         except (OSError, SkypaneError) as error:
             if "injected by the test" not in str(error):
                 raise  # the disk failed, and the message says so; nothing else may
-    disk.start_process(None)
-    return work.run(disk)
 
+    def _continue(self, disk: MemoryDisk, *, to_the_end: bool) -> list[Part]:
+        """Run a process until it is where an undisturbed one was, or to the end; what it did."""
+        world = self._world
+        disk.start_process(None)
+        recorder = Recorder(disk)
 
-def _fault(rng: random.Random, operations: int, *, again: bool) -> Fault:
-    """Anywhere; of a process that recovers from the last one, often soon."""
-    kinds: list[FaultKind] = ["kill", "power", "power", "unreadable", "full"]
-    kind = rng.choice(kinds)
-    most = 80 if again and rng.random() < 0.6 else operations + 60
-    return Fault(kind, rng.randint(1, most), rng.choice([1, 1, 2, 5]))
+        def is_enough(manifest: Manifest) -> bool:
+            recorder.cut()
+            mark = world.marks.get(manifest.step)
+            # Not before it has taken a step: the next one replaces what the one that failed may have left.
+            if to_the_end or len(recorder.parts) < 2 or mark is None:
+                return False
+            if Mark.of(manifest, disk, world.work) != mark:
+                return False
+            joined.append(manifest.step)
+            return True
 
-
-def contents(disk: MemoryDisk, work: Work) -> Contents:
-    """What a reader of the sinks sees."""
-    found: dict[str, dict[int, list[str]]] = {}
-    for name, data in disk.files().items():
-        path = Path(name)
-        match = _STEP_FILE.fullmatch(path.name)
-        if match and path.parent.parent == work.root:
-            found.setdefault(path.parent.name, {}).setdefault(int(match[1]), []).extend(_rows(data))
-    return {sink: {step: sorted(rows) for step, rows in steps.items()} for sink, steps in sorted(found.items())}
-
-
-@lru_cache(maxsize=1_000)
-def _rows(data: bytes) -> list[str]:
-    return [repr(row) for row in pq.ParquetFile(pa.BufferReader(data)).read().to_pylist()]
+        joined: list[int] = []
+        ledger = world.work.run(disk, is_enough)
+        if not joined:
+            recorder.cut()
+            outcome = Outcome(ledger, contents(disk, world.work))
+            assert outcome == world.undisturbed, difference(outcome, world.undisturbed)
+        return [part for part in recorder.parts if part.journal]
 
 
 def difference(got: Outcome, wanted: Outcome) -> str:
@@ -132,39 +126,3 @@ def difference(got: Outcome, wanted: Outcome) -> str:
             if own.get(step) != others.get(step):
                 return f"{sink}, step {step}: {own.get(step)}, not {others.get(step)}"
     return "nothing"
-
-
-def record(n: int, time_us: int) -> dict[str, object]:
-    """One that nothing is wrong with."""
-    return {"n": n, "ts": time_us, "city": "ulm", "zone": 1, "a": 1.0, "b": 1}
-
-
-def _batches(rng: random.Random) -> list[pa.Table]:
-    """Records that drift upwards through time with disorder; a few cannot be used, some batches are empty."""
-    tables, n, now = [], 0, -1_000_000
-    for _ in range(rng.choice([2, 2, 3, 4])):
-        records = []
-        for _ in range(rng.choice([0, 5, 8, 8])):
-            now += rng.choice([0, 50_000, 130_000, 700_000])
-            time: int | None = now - (rng.randint(0, 6_000_000) if rng.random() < 0.4 else 0)
-            a: float | None = rng.choice([-0.0, 0.0, 1.0, 2.0, 3.0, float("inf")])
-            fate = rng.random()
-            if fate < 0.04:
-                time = None
-            elif fate < 0.08:
-                time = 10**16 + n
-            elif fate < 0.12:
-                a = rng.choice([None, float("nan")])
-            records.append(
-                {
-                    "n": n,
-                    "ts": time,
-                    "city": rng.choice(["ulm", "bonn", None]),
-                    "zone": rng.choice([1, 2, None]),
-                    "a": a,
-                    "b": rng.choice([0, 1, 2, 2**53 + 1]),
-                }
-            )
-            n += 1
-        tables.append(pa.Table.from_pylist(records, SCHEMA))
-    return tables

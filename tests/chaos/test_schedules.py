@@ -1,7 +1,7 @@
 """Thousands of crash schedules of the real step, checkpoint and Parquet sinks on a disk that tears, forgets, fills up.
 
 A failure prints its world and schedule, which are seeds, and the faults that came about. To look at one again:
-``run_schedule(World.of(25), 1)``.
+``python -m tests.longruns schedules --only 25``. The same runs the hundred thousands of ``make soak``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -19,15 +18,14 @@ from skypane.api.options.declarations import OPTIONS
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
 from skypane.spark.store import logs
-from skypane.spark.store.disk import using
 from tests.chaos.memory_disk import MemoryDisk
-from tests.chaos.process import Work
-from tests.chaos.schedules import World, contents, record, run_schedule
+from tests.chaos.process import Work, on_disk
+from tests.chaos.schedules import Schedules
+from tests.chaos.worlds import World, contents, record
 from tests.support.configurations import QUERIES, Configuration, random_configuration
 from tests.support.records import SCHEMA
 
-WORLDS, SCHEDULES = 100, 5
-SOAK_WORLDS, SOAK_SCHEDULES = 5_000, 20
+WORLDS, SCHEDULES = 100, 7
 
 
 @pytest.fixture(autouse=True)
@@ -44,21 +42,14 @@ def test_whatever_the_disk_does_the_sinks_have_the_same_rows(first: int) -> None
     run_worlds(first, 50, SCHEDULES)
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("first", range(WORLDS, WORLDS + SOAK_WORLDS, 500))
-def test_whatever_the_disk_does_again_and_again(first: int) -> None:
-    run_worlds(first, 500, SOAK_SCHEDULES)
-
-
 def run_worlds(first: int, worlds: int, schedules: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(first, first + worlds):
-        world = World.of(seed)
+        tree = Schedules(World.of(seed))
         for number in range(schedules):
-            seen.update(fault.split()[0] for fault in run_schedule(world, number))
+            seen.update(fault.split()[0] for fault in tree.run(number))
     # Every kind of fault has come about, and often: the schedules are worth running.
-    assert min(seen[kind] for kind in ("kill", "power", "unreadable", "full")) > worlds * schedules // 10, seen
+    assert min(seen[kind] for kind in ("kill", "power", "unreadable", "full")) > worlds * schedules // 15, seen
 
 
 def test_the_worlds_are_worth_running() -> None:
@@ -96,7 +87,7 @@ def test_records_far_ahead_that_are_believed_may_all_be_in_the_gaps_between_wind
         "aggregate", ("500 milliseconds", "1 second"), (), "kslack", "full", lateness={"support": 2}
     )
     work, disk = Work(configuration, [batch]), MemoryDisk(World.of(0).before[0].rng)
-    with using(disk):
-        ledger = replace(work).run(disk)
+    with on_disk(disk):
+        ledger = work.run(disk)
     assert ledger.accepted == 3
     assert len(contents(disk, work)["results"]) == 1

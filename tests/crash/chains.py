@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.support.configurations import Configuration
-from tests.support.spark.processes import WAIT_S, DriverProcess, Launcher
+from tests.support.spark.processes import DriverProcess, Launcher
 from tests.support.spark.streams import random_batches, write_batches
 
 BATCHES = 14
@@ -64,7 +63,6 @@ class World:
 
     folder: Path
     launcher: Launcher
-    kills: int = 0
     _undisturbed: dict[tuple[str, Cuts], Left] = field(default_factory=dict)
 
     def prepare(self, chains: Iterable[Chain]) -> None:
@@ -86,21 +84,6 @@ class World:
         assert driver.answer() is not None
         idle: dict[str, Any] = {"available_now": False, "trigger": "100 milliseconds", "idle_timeout": "200 ms"}
         self._kill(driver, chain, "step.prepared", **idle)
-
-    def kill_some_time_after(self, chain: Chain, step: int, delay_s: float) -> bool:
-        """Continue and kill everything at once, some time after a step was committed; whether there was more to do."""
-        driver = self.launcher.take()
-        driver.order(self._orders(chain))
-        deadline = time.monotonic() + WAIT_S
-        while committed_steps(self.folder / chain.name) < step and not driver.has_answered():
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        time.sleep(delay_s)
-        ended = driver.has_answered()
-        assert not ended or driver.answer() is not None, driver.errors()
-        driver.end()
-        self.kills += 1
-        return not ended
 
     def verify(self, chains: Iterable[Chain]) -> None:
         """Have one process run all of them to their end: they must leave what undisturbed runs do."""
@@ -148,7 +131,6 @@ class World:
         driver.order(self._orders(chain, failpoint, **how))
         killed = driver.answer() is None
         driver.end()
-        self.kills += killed
         assert killed or not must, f"{failpoint} was not reached"
         return killed
 

@@ -1,14 +1,12 @@
 """Real processes killed with SIGKILL: all sinks and the ledger equal those of an undisturbed run.
 
-``make test`` kills one at every failpoint, each query at least once. ``make soak`` kills every query at every point,
-and at least 500 more at random, over queries with everything that can be chosen about them.
+One is killed at every failpoint, and each query at least once. ``python -m tests.longruns kills`` kills a thousand,
+over queries with everything that can be chosen about them.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -17,18 +15,15 @@ from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.spark.store.failpoints import POINTS
 from tests.crash import selection
 from tests.crash.chains import (
-    BATCHES,
     PLAIN_CUTS,
     SINK_KINDS,
-    Chain,
     World,
     batches,
-    committed_steps,
     cuts,
     logged_offsets,
     world_in,
 )
-from tests.support.configurations import QUERIES, Configuration, random_configuration
+from tests.support.configurations import QUERIES
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
@@ -82,48 +77,3 @@ def test_the_selection_leaves_nothing_out() -> None:
     assert {c.policy for c in configurations} == {*POLICIES}
     assert {c.emit for c in configurations} == {*EMISSIONS}
     assert {kind for chain in selection.CHAINS for kind in chain.sinks} == {*SINK_KINDS}
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("chain", selection.CHAINS, ids=lambda chain: chain.name)
-def test_killed_at_every_point_whatever_the_query(world: World, chain: Chain) -> None:
-    # Each process commits a step, then dies in the next one: there are more files than points.
-    chain = replace(chain, name=f"{chain.name}-everywhere", files=BATCHES)
-    for point in POINTS:
-        side = point.partition(".")[0]
-        if side not in {"failed", "duplicates"} or side in chain.kinds:
-            world.kill_at(chain, f"{point}@2")
-    world.verify([chain])
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-@pytest.mark.parametrize("seed", range(10))
-def test_killed_again_and_again_whatever_the_query(world: World, seed: int) -> None:
-    rng, before, number = random.Random(f"kills {seed}"), world.kills, 0
-    while world.kills < before + 50:
-        chain = Chain(f"soak-{seed}-{number}", any_configuration(rng), tuple(rng.choices(SINK_KINDS, k=3)))  # type: ignore[arg-type]
-        number += 1
-        kill_often(world, chain, rng)
-        world.verify([chain])
-
-
-def any_configuration(rng: random.Random) -> Configuration:
-    """One whose answers do not depend on how long the processes were away."""
-    found = random_configuration(rng)
-    return replace(found, lateness={**found.lateness, "timeout": "1000 days"})
-
-
-def kill_often(world: World, chain: Chain, rng: random.Random) -> None:
-    """Up to ten times, or until there is nothing left to do."""
-    for _ in range(10):
-        if rng.random() < 0.5:
-            how = {"degree": rng.randint(1, 4), "inline_rows": rng.choice([0, 100_000])}
-            point = f"{rng.choice(POINTS)}@{rng.randint(1, 2)}"
-            more = world.kill_at(chain, point, must=False, parallel=how)
-        else:
-            done = committed_steps(world.folder / chain.name)
-            more = world.kill_some_time_after(chain, min(done + rng.randint(0, 3), BATCHES), rng.uniform(0.0, 0.5))
-        if not more:
-            return

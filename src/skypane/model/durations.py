@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from skypane.model.errors import OptionError
@@ -44,9 +45,18 @@ def parse_duration_us(value: Duration, option: str, *, zero_ok: bool = False) ->
 
 
 def _parse_text(value: object, option: str) -> int:
-    help_text = f"Give {option} as text such as '200 milliseconds' or '1 minute 30 seconds', or as a timedelta."
     if not isinstance(value, str):
-        raise OptionError(f"{option}={value!r} is not a duration. {help_text}")
+        raise OptionError(f"{option}={value!r} is not a duration. {_help(option)}")
+    return _parse(value, option)
+
+
+def _help(option: str) -> str:
+    return f"Give {option} as text such as '200 milliseconds' or '1 minute 30 seconds', or as a timedelta."
+
+
+@lru_cache(maxsize=256)  # policies keep what the user wrote, and ask for it in every step
+def _parse(value: str, option: str) -> int:
+    help_text = _help(option)
     text = value.strip().lower().removeprefix("interval").strip()
     total, position = Fraction(0), 0  # in binary 1.001 milliseconds would not be 1001 microseconds
     while match := _PART.match(text, position):

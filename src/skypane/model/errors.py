@@ -28,7 +28,7 @@ class FunctionError(SkypaneError, RuntimeError):
 
 
 class StorageError(SkypaneError, RuntimeError):
-    """A step cannot be written: there is no room, or its folder was removed."""
+    """A step cannot be written: there is no room, its folder was removed, or a file of results cannot be read."""
 
 
 class CheckpointError(SkypaneError, RuntimeError):

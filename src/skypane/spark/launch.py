@@ -8,11 +8,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from skypane.flow.definition import Definition
 from skypane.flow.plan import EngineFacts
 from skypane.flow.step import Flow
+from skypane.model.errors import CheckpointError
 from skypane.notices import COMPILATION, waiting_for
 from skypane.spark.checks import CheckedQuery, check_query, max_tasks
 from skypane.spark.claims import claim_sinks
@@ -121,4 +123,13 @@ class _Start:
         sent = transfer.sending.select(self.checked.prepared)
         writer = sent.writeStream.foreachBatch(run.on_batch).trigger(**trigger_of(self.options))
         writer = writer.option("checkpointLocation", str(self.checkpoint.spark))
-        run.begin((writer.queryName(self.options.name) if self.options.name else writer).start())
+        named = writer.queryName(self.options.name) if self.options.name else writer
+        try:
+            run.begin(named.start())
+        except Py4JJavaError as error:
+            if "StreamMetadata" not in str(error):
+                raise
+            raise CheckpointError(
+                f"The file {self.checkpoint.spark / 'metadata'} is damaged: Spark cannot read it. Restore it from a "
+                "backup, or start over with a new checkpoint folder."
+            ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from skypane.flow.shares import EVERYTHING, CutLimits, WindowShare
 from skypane.lateness.progress import Progress
 from skypane.model.ending import Ending
 from skypane.model.panes import PaneRange, Span
-from skypane.tables.rows import present, sorted_by_group
+from skypane.tables.rows import conform, present, sorted_by_group
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,17 @@ class WindowInputs:
     """Of a step that the clock decided: what it ends."""
     sealed_rows: Sequence[pa.Table] = ()
     """The rest of the state: rows of sealed panes, oldest first, which are looked at and stay where they are stored."""
+
+    def conforming(self, partials: pa.Schema) -> WindowInputs:
+        """Rows of panes with columns like those of this step's partials, whichever session stored them."""
+
+        def past(panes: PaneRange) -> Past:
+            found = self.past(panes)
+            return found if found.panes is None else replace(found, panes=conform(found.panes, partials))
+
+        panes = None if self.panes is None else conform(self.panes, partials)
+        sealed_rows = [conform(table, partials) for table in self.sealed_rows]
+        return replace(self, panes=panes, sealed_rows=sealed_rows, past=past)
 
     @property
     def rows_read(self) -> int:

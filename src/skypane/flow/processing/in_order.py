@@ -50,6 +50,8 @@ class InOrder(OutOfOrder):
     ) -> WindowReport[pa.Table, pa.Table]:
         """Lift the records of panes that are sealed by now; go on as usual."""
         partials, buffer = release(self._definition, inputs.buffer, inputs.fresh, after_us)
+        if partials is not None:
+            inputs = inputs.conforming(partials.schema)
         report = self._advance(before, after_us, inputs, present([partials]), buffer, joining)
         held = [inputs.share.owned(rows) for rows in present([buffer])]
         return replace(report, state=replace(report.state, buffer=tuple(rows for rows in held if rows.num_rows)))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from skypane.model.columns import WINDOW
+from skypane.model.errors import StorageError
 from skypane.spark.schemas import spark_schema
 from skypane.spark.sinks.base import Continuation, Sink, StepRows
 from skypane.spark.sinks.folder import Published, SinkFolder
@@ -158,5 +159,11 @@ class ParquetSink(Sink):
 
 
 def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    with disk().reader(path) as file:
-        return pq.ParquetFile(file).read(columns)
+    try:
+        with disk().reader(path) as file:
+            return pq.ParquetFile(file).read(columns)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(
+            f"The file {path} cannot be read ({error}), but late records revise answers in it. Restore it from a "
+            "backup, or give the sink a new folder."
+        ) from error
