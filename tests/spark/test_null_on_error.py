@@ -180,5 +180,9 @@ def test_what_the_dataframe_cannot_compute_is_named_and_the_batch_is_repeated(
         running = start(df.withColumn("v", mine), sink)
         with pytest.raises(sp.SourceError, match=message):
             running.await_termination(WAIT_S)
+    wrong = sp.stream(df, time="ts").window("1 second").aggregate(c="count(CASE WHEN s RLIKE '(' THEN 1 END)")
+    running = wrong.start(sink=CollectSink(), available_now=True)
+    with pytest.raises(sp.SourceError, match=r"or a constant in an expression.*Unclosed group"):
+        running.await_termination(WAIT_S)
     assert start(df.withColumn("v", F.expr("try_cast(s AS INT)")), sink).await_termination(WAIT_S)
     assert [(row["c"], row["m"]) for row in sink.rows()] == [(4, 4)]
