@@ -74,7 +74,7 @@ def source_failure(error: BaseException) -> SourceError | None:
     if why is None:
         return None
     return SourceError(
-        f"The DataFrame that the query reads fails for a record, or a constant in an expression of the query, such as a "
+        "The DataFrame that the query reads fails for a record, or a constant in an expression of the query, such as a "
         f"pattern, is wrong: {why}. Spark computes the DataFrame before the query sees the record, so the query cannot "
         "leave it out. Let it give null instead (try_cast, try_divide and the like), and start again: the batch is "
         "repeated."
