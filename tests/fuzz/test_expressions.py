@@ -71,7 +71,8 @@ POISON = """
            element_at(array(date'2020-02-29', NULL, date'0001-01-01', date'9999-12-31', NULL, NULL), id + 1) AS d,
            timestamp_micros(element_at(array(0L, 9223372036854775807L, -9223372036854775807L, NULL, 1, 2), id + 1)) AS t
     FROM (SELECT CAST(id AS INT) AS id FROM range(0, 6, 1, 1))"""
-VALUES = ["i", "s", "a", "m", "d", "t", "0", "-1", "7", "2147483647", "null", "'('", "'x'", "'%'", "array()", "map()"]
+VALUES = ["i", "s", "a", "m", "d", "t", "i - 1", "concat(s, '(')", "coalesce(i, 7)", "if(i > 0, s, 'x')"]
+"""No constants: those that are wrong fail before the first record."""
 CALLS = [
     *("CAST({} AS INT)", "CAST({} AS DATE)", "CAST({} AS DECIMAL(3, 1))", "to_number({}, '999')", "unhex({})"),
     *("{} / {}", "{} % {}", "{} + {}", "{} * {}", "-{}", "abs({})", "div({}, {})", "pmod({}, {})", "factorial({})"),
@@ -108,11 +109,10 @@ def called(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 calls = called(st.recursive(st.sampled_from(VALUES), called, max_leaves=4))
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(calls, min_size=4, max_size=10))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(calls, min_size=3, max_size=6))
 @example([call.format(*["(s)", "(i)", "(s)", "(i)"][: call.count("{}")]) for call in CALLS])
 @example([call.format(*["(i)", "(i)", "(i)", "(s)"][: call.count("{}")]) for call in CALLS])
-@example([call.format(*["(a)", "(i)", "(a)", "(i)"][: call.count("{}")]) for call in CALLS])
 def test_no_expression_that_is_accepted_fails_for_any_record(spark: SparkSession, texts: list[str]) -> None:
     df = spark.sql(POISON)
     accepted = {f"x{n}": Expression(text) for n, text in enumerate(texts) if is_accepted(df, text)}

@@ -170,7 +170,7 @@ def test_what_the_dataframe_cannot_compute_is_named_and_the_batch_is_repeated(
         query = sp.stream(own, time="ts").window("1 second").aggregate(c="count", m="max(v + 1)")
         return query.start(sink=sink, checkpoint=tmp_path / "checkpoint", available_now=True, flush=True)
 
-    whole = F.udf(int, "int")
+    whole = F.udf(lambda text: int(text) + 0, "int")
     sink = CollectSink()
     failing = {
         r"DataFrame that the query reads fails.*'n/a'.*in 'CAST\(s AS INT\)'.*try_cast": F.expr("CAST(s AS INT)"),
@@ -180,5 +180,9 @@ def test_what_the_dataframe_cannot_compute_is_named_and_the_batch_is_repeated(
         running = start(df.withColumn("v", mine), sink)
         with pytest.raises(sp.SourceError, match=message):
             running.await_termination(WAIT_S)
+    wrong = sp.stream(df, time="ts").window("1 second").aggregate(c="count(CASE WHEN s RLIKE '(' THEN 1 END)")
+    running = wrong.start(sink=CollectSink(), available_now=True)
+    with pytest.raises(sp.SourceError, match=r"or a constant in an expression.*Unclosed group"):
+        running.await_termination(WAIT_S)
     assert start(df.withColumn("v", F.expr("try_cast(s AS INT)")), sink).await_termination(WAIT_S)
     assert [(row["c"], row["m"]) for row in sink.rows()] == [(4, 4)]

@@ -59,8 +59,8 @@ def readable(error: BaseException) -> BaseException:
 def source_failure(error: BaseException) -> SourceError | None:
     """What failed in the user's DataFrame, if that is what a job over its records failed by.
 
-    Expressions of the query itself do not fail (:mod:`skypane.spark.null_on_error`), except for Python functions in
-    them, which Spark calls before.
+    Expressions of the query itself do not fail (:mod:`skypane.spark.null_on_error`), except for Python functions, which
+    Spark calls before, and for constants that it looks at before the first record.
     """
     if isinstance(error, PythonException):
         if _OWN_FRAME in str(error) or _MISSING_MODULE.search(str(error)):
@@ -70,23 +70,25 @@ def source_failure(error: BaseException) -> SourceError | None:
             "DataFrame that the query reads, or of an expression of the query. Let it return None for such a record, "
             "and start again: the batch is repeated."
         )
-    if not _is_of_data(error):
+    why = _data_failure(error)
+    if why is None:
         return None
     return SourceError(
-        f"The DataFrame that the query reads fails for a record: {_data_error(error)}. Spark computes its columns "
-        "before the query sees the record, so the query cannot leave it out. Let them be null instead (try_cast, "
-        "try_divide and the like), and start again: the batch is repeated."
+        "The DataFrame that the query reads fails for a record, or a constant in an expression of the query, such as a "
+        f"pattern, is wrong: {why}. Spark computes the DataFrame before the query sees the record, so the query cannot "
+        "leave it out. Let it give null instead (try_cast, try_divide and the like), and start again: the batch is "
+        "repeated."
     )
 
 
-def _is_of_data(error: BaseException) -> bool:
+def _data_failure(error: BaseException) -> str | None:
+    """What is wrong with some data, and in which expression, where Spark knows it; nothing of other errors."""
     if isinstance(error, PySparkException):
-        return (error.getSqlState() or "").startswith(_DATA_STATES)
-    return isinstance(error, Py4JError) and _DATA_CLASSES.search(str(error)) is not None
-
-
-def _data_error(error: BaseException) -> str:
-    """What is wrong with the data, and in which expression, where Spark knows it."""
+        is_of_data = (error.getSqlState() or "").startswith(_DATA_STATES)
+    else:
+        is_of_data = isinstance(error, Py4JError) and _DATA_CLASSES.search(str(error)) is not None
+    if not is_of_data:
+        return None
     message = without_stacks(str(error)).splitlines()[0].split(" SQLSTATE: ", 1)[0].rstrip(" .")
     contexts = error.getQueryContext() if isinstance(error, PySparkException) else []
     return f"{message} (in {contexts[0].fragment()!r})" if contexts else message
