@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final, TextIO
 
 PATIENCE_S: Final = 5.0
@@ -16,6 +17,16 @@ PATIENCE_S: Final = 5.0
 COMPILATION: Final = "numba to compile kernels, once on this machine"
 _said: set[str] = set()
 _log = logging.getLogger("skypane")
+
+
+def start_of_spark(log: Path) -> str:
+    """What is waited for when Spark starts."""
+    return f"Spark to start (its log: {log.absolute()})"
+
+
+def has_said(what: str) -> None:
+    """Someone else has said it: the command line says what it does in its own words."""
+    _said.add(what)
 
 
 @contextmanager

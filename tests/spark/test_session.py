@@ -30,6 +30,7 @@ def java(folder: Path, said: str, code: int = 0) -> Path:
         ('java version "1.8.0_292"', 0, r"is version 8\."),
         ("Unable to locate a Java Runtime.", 1, r"does not run: Unable to locate a Java Runtime"),
         ('openjdk version "17.0.9" 2023-10-17', 0, None),
+        ("", 143, None),  # ended by a signal that was meant for this process
         ('openjdk version "21" 2023-09-19', 0, None),
     ],
 )

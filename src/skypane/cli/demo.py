@@ -18,6 +18,7 @@ from rich.table import Table
 import skypane as sp
 from skypane.cli.progress import ProgressPanel, watching
 from skypane.cli.run import plain_errors
+from skypane.notices import has_said, start_of_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +46,7 @@ def demo(
     """
     console = Console()
     console.print(f"Starting embedded Spark (its log: {log}) ...")
+    has_said(start_of_spark(log))
     started = time.monotonic()
     spark = sp.embedded_session("skypane-demo", log_file=log)
     try:

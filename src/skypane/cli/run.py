@@ -21,6 +21,7 @@ from skypane.cli.run_query import Planned, plan
 from skypane.cli.run_spec import Spec, load_spec
 from skypane.cli.stopping import StopRequest, children_ignore
 from skypane.model.errors import SkypaneError
+from skypane.notices import has_said, start_of_spark
 from skypane.spark.format_name import format_name
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def run(
 def embedded(console: Console, log: Path) -> Iterator[SparkSession]:
     """Spark while it is needed."""
     _say(console, f"Starting embedded Spark (its log: {log}) ...")
+    has_said(start_of_spark(log))
     with children_ignore(signal.SIGTERM):
         spark = sp.embedded_session("skypane-run", log_file=log)
     try:

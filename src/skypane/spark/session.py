@@ -18,7 +18,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from skypane.model.errors import DependencyError, OptionError, SkypaneError
-from skypane.notices import waiting_for
+from skypane.notices import start_of_spark, waiting_for
 from skypane.spark.sources import register_sources
 
 _LOG4J = """
@@ -69,7 +69,7 @@ def embedded_session(
     for key, value in {**_settings(folder, log4j), **(options or {})}.items():
         builder = builder.config(key, value)
     try:
-        with waiting_for(f"Spark to start (its log: {log})"), _stderr_to(log):
+        with waiting_for(start_of_spark(log)), _stderr_to(log):
             session = builder.getOrCreate()
     except PySparkRuntimeError as error:
         if error.getCondition() != "JAVA_GATEWAY_EXITED":
@@ -121,10 +121,11 @@ def check_java() -> None:
     match = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
     if match and int(match.group(1)) < _WANTED_JAVA:
         raise DependencyError(f"Spark needs Java {_WANTED_JAVA} or newer; {java} is version {match[1]}. {_JAVA_HOW}")
-    if done.returncode:  # on macOS the java in the path may only say where to get one
-        said = (done.stderr or done.stdout).strip().splitlines()[:1]
+    said = (done.stderr or done.stdout).strip().splitlines()
+    # On macOS the java in the path may only say where to get one. One that was killed says nothing, and proves nothing.
+    if done.returncode and said and not match:
         raise DependencyError(
-            f"Spark needs Java {_WANTED_JAVA} or newer, and {java} does not run: {''.join(said)}. {_JAVA_HOW}"
+            f"Spark needs Java {_WANTED_JAVA} or newer, and {java} does not run: {said[0].rstrip('.')}. {_JAVA_HOW}"
         )
 
 
