@@ -36,7 +36,7 @@ PLAIN_CUTS = tuple(range(BATCHES))
 
 @dataclass(frozen=True)
 class Chain:
-    """A query, and where its rows go: results, late, quarantine; failed windows and duplicates, where there can be any."""
+    """A query, and where its rows go: results, late, quarantine; failed windows, duplicates, if there are any."""
 
     name: str
     configuration: Configuration
