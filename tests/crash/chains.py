@@ -33,7 +33,7 @@ PLAIN_CUTS = tuple(range(BATCHES))
 
 @dataclass(frozen=True)
 class Chain:
-    """A query, and where its rows go: results, late, quarantine; failed windows and duplicates, if there may be any."""
+    """A query, and where its rows go: results, late, quarantine; failed windows, duplicates, if there are any."""
 
     name: str
     configuration: Configuration
