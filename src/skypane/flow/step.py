@@ -16,7 +16,7 @@ from skypane.flow.definition import Definition
 from skypane.flow.latency import Latencies
 from skypane.flow.measurement import StepMeasurement, first_open_pane, measure
 from skypane.flow.panes.admission import Frontier
-from skypane.flow.panes.decision import Decision, decide, decide_ending
+from skypane.flow.panes.decision import Decision, decide, decide_ending, oldest_of_first_us
 from skypane.flow.panes.held import in_doubt
 from skypane.flow.plan import StagePlan
 from skypane.flow.program import Program
@@ -78,8 +78,14 @@ def step(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], now_us: i
     definition, engine = flow.definition, stages.engine
     plan = flow.tuner.plan(before.tuning, engine)
     held = stages.held(before.rows)
-    panes, suspects = stages.panes(_frontier(flow, before, held, now_us), plan)
-    decision = decide(flow.program, flow.punctuator, before.progress, panes, suspects, held, before.judged, now_us)
+    frontier = _frontier(flow, before, held, now_us)
+    panes, suspects = stages.panes(frontier, plan)
+    known = flow.program, flow.punctuator, before.progress
+    oldest_us = oldest_of_first_us(*known, panes, suspects, held, now_us)
+    if oldest_us is not None and panes.first_times.reach_before(oldest_us):
+        # Only a whole batch tells whether its oldest records are strays, and by then they are in partials.
+        panes, suspects = stages.panes(replace(frontier, oldest_us=oldest_us), plan)
+    decision = decide(*known, panes, suspects, held, before.judged, now_us, oldest_us)
     stepped = _move(flow, before, stages, plan, panes, decision, now_us)
     seen = measure(definition, decision.progress, stepped.panes, stepped.windows, now_us, engine)
     tuning = flow.tuner.learn(before.tuning, plan, seen)
@@ -117,7 +123,9 @@ def _frontier(flow: Flow[T], before: StepState[S, T], held: pa.Table | None, now
     limit_us = guard.limit_us(progress.t_max_us, now_us)
     _, doubted = in_doubt(flow.definition, None, held)
     witnesses_us = guard.newest_of(doubted.witnesses_us(limit_us))
-    return Frontier(progress.for_workers(), guard, limit_us, witnesses_us=witnesses_us)
+    watermark_us, allowed_us = progress.punctuation_us, flow.definition.allowed_lateness_us
+    oldest_us = flow.punctuator.past.oldest_us(None if watermark_us is None else watermark_us - allowed_us)
+    return Frontier(progress.for_workers(), guard, limit_us, witnesses_us=witnesses_us, oldest_us=oldest_us)
 
 
 def _move(

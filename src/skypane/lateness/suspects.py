@@ -52,6 +52,10 @@ class Suspects:
         none = np.zeros(len(times_us), dtype=np.int64)
         return cls(times_us, none, none, np.zeros(len(times_us), dtype=np.bool_))
 
+    def only(self, chosen: BoolArray) -> Suspects:
+        """Some of them."""
+        return Suspects(self.times_us[chosen], self.others[chosen], self.behind[chosen], self.held[chosen])
+
     def witnesses_us(self, limit_us: int | None) -> Int64Array:
         """The held times up to a limit that nothing speaks against yet: they support others like them."""
         found = self.held & (self.behind == 0)
