@@ -15,6 +15,7 @@ from skypane.flow.reports import LAST_WINDOWS, MAX_PANES, PaneReport, StateRows,
 from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import PartitionSeen
+from skypane.lateness.past_guard import FirstTimes, TimeRange
 from skypane.lateness.policy import Judgement
 from skypane.model.ledger import Ledger
 
@@ -36,6 +37,7 @@ def panes_of(n: int) -> PaneReport[str]:
         missed=n,
         max_delay_us=10 - n,
         overdue=DelayHistogram(float(n), {n % 2: 1.0}),
+        first_times=FirstTimes(TimeRange(n, -n, n), TimeRange(1, 10 - n, 10 + n)),
         partitions={"one": PartitionSeen(n, n), f"own {n}": PartitionSeen(n, 1)},
         records_by_pane={0: n, n: 1},
         condensed=n,
@@ -109,6 +111,7 @@ def test_reports_of_the_pane_stage_merge() -> None:
     assert (merged.delivered, merged.condensed) == (30, 6)
     assert (merged.newest_us[0], merged.trusted_us, merged.max_delay_us, merged.took_us) == (300, 300, 9, 3)
     assert merged.overdue == DelayHistogram(6.0, {0: 1.0, 1: 2.0})
+    assert merged.first_times == FirstTimes(TimeRange(6, -3, 3), TimeRange(3, 7, 13))
     assert merged.partitions["one"] == PartitionSeen(3, 6)
     assert merged.records_by_pane == {0: 6, 1: 1, 2: 1, 3: 1}
     assert merged.rows_by_group == {5: 6, 11: 1, 12: 1, 13: 1}

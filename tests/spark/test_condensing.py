@@ -98,9 +98,10 @@ def test_a_task_reports_the_same(spark: SparkSession, keys: tuple[str, ...], see
     condensing = condensing_of(prepared, definition, sending, GUARD, whole_records=False)
     assert condensing is not None
     sent = sending.select(prepared)
-    for punctuation_us, limit_us in ((None, None), (-8 * SECOND_US, 25 * SECOND_US), (4 * SECOND_US, None)):
+    bounds = ((None, None, None), (-8 * SECOND_US, 25 * SECOND_US, -6 * SECOND_US), (4 * SECOND_US, None, SECOND_US))
+    for punctuation_us, limit_us, oldest_us in bounds:
         progress = Progress(t_max_us=10 * SECOND_US, front_us=10 * SECOND_US, punctuation_us=punctuation_us)
-        frontier = Frontier(progress, GUARD, limit_us)
+        frontier = Frontier(progress, GUARD, limit_us, oldest_us=oldest_us)
         plain = PaneWorker(Program.of(definition), frontier)
         plain.feed(sending.completed(sent.toArrow()))
         rows_of_both = condensing.select(sent, frontier, 2, SessionCopies()).toArrow()
@@ -252,6 +253,8 @@ def test_what_is_sure() -> None:
     assert certain_range(definition, Frontier(Progress(t_max_us=5), unbounded)) == (-(2**61), 2**61)
     closed = Progress(t_max_us=9 * SECOND_US, front_us=9 * SECOND_US, punctuation_us=7 * SECOND_US + 1)
     assert certain_range(definition, Frontier(closed, unbounded)) == (7 * SECOND_US, 2**61)
+    assert certain_range(definition, Frontier(closed, unbounded, oldest_us=5)) == (7 * SECOND_US, 2**61)
+    assert certain_range(definition, Frontier(Progress(t_max_us=5), unbounded, oldest_us=3)) == (3, 2**61)
 
 
 def test_nothing_is_sure_where_the_distances_of_a_panes_records_decide() -> None:

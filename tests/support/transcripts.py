@@ -23,7 +23,7 @@ With ``allowed_lateness: 10 seconds`` the rows of the windows begin with their r
 ``window: {rows: 4, slide: 2}``, are told by their ranks and times: ``{window: [0, 3], times: [1, 9], rows: ...}``, and
 ``partial: true`` if they are not complete. With ``live: 10 seconds`` instead of a window, steps have rows that are
 ``told``: the key, what the emission adds, then the record. With ``distinct_by: offer`` and ``within: 3 seconds``, steps
-may have ``duplicates``.
+may have ``duplicates``. ``max_past`` sets the past guard, which is else off.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ import pyarrow as pa
 import yaml
 
 from skypane.api.options.distinct_options import distinct_of
+from skypane.api.options.time_guard import TimeGuard
 from skypane.flow.definition import Definition
 from skypane.flow.windows.emit.names import emission
 from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.past_guard import PastGuard
 from skypane.lateness.policies.fixed_delay import FixedDelay
 from skypane.lateness.policies.kslack import KSlack
 from skypane.lateness.policy import Lateness
@@ -113,6 +115,7 @@ class Transcript:
     definition: Definition
     policy: Lateness
     guard: FutureGuard
+    past: PastGuard
     schema: pa.Schema
     steps: Sequence[TranscriptStep]
 
@@ -128,7 +131,7 @@ def load_transcripts(folder: Path) -> list[Transcript]:
 
 def replay(transcript: Transcript, degree: int = 1, pattern: Pattern | None = None) -> list[Replayed]:
     """Run a story on the pure engine."""
-    engine = Engine(transcript.definition, transcript.policy, transcript.guard, pattern=pattern)
+    engine = Engine(transcript.definition, transcript.policy, transcript.guard, pattern=pattern, past=transcript.past)
     state, outcomes = engine.start(), []
     for step in transcript.steps:
         if step.records is None:
@@ -191,7 +194,8 @@ def _transcript(name: str, body: Mapping[str, Any]) -> Transcript:
         None if future is None else parse_duration_us(future, "max_future"), body.get("future_support", 5)
     )
     steps = [_step(schema, step) for step in body["steps"]]
-    return Transcript(name, definition, _policy(body.get("lateness", {"kslack": {}})), guard, schema, steps)
+    past = TimeGuard(max_past=body.get("max_past")).past()
+    return Transcript(name, definition, _policy(body.get("lateness", {"kslack": {}})), guard, past, schema, steps)
 
 
 def _panes(body: Mapping[str, Any]) -> Panes:

@@ -86,12 +86,14 @@ def run(
     definition = transcript.definition
     df = read_batches(spark, folder / "in", transcript.schema)
     stream = Stream(df, definition.time, definition.keys, distinct=definition.distinct)
-    guard = transcript.guard
+    guard, past = transcript.guard, transcript.past
+    max_past = None if past.max_past_us is None else f"{past.max_past_us} microseconds"
     question = ContinuousQuery(stream, definition.window, definition.query, emission=definition.emit).lateness(
         transcript.policy,
         allowed=f"{definition.allowed_lateness_us} microseconds",
         guard=sp.TimeGuard(
             max_future=None if guard.max_future_us is None else f"{guard.max_future_us} microseconds",
+            max_past="auto" if past.auto else max_past,
             support=guard.support,
         ),
     )

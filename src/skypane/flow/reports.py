@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import PartitionSeen
+from skypane.lateness.past_guard import FirstTimes
 from skypane.lateness.policy import Judgement
 from skypane.model.ledger import Ledger
 
@@ -63,6 +64,8 @@ class PaneReport(Generic[R]):
     max_delay_us: int = 0
     overdue: DelayHistogram = field(default_factory=DelayHistogram)
     """How long the panes of the records had been over when they came."""
+    first_times: FirstTimes = field(default_factory=FirstTimes)
+    """The times of usable records, suspects included, before the first one is believed."""
     partitions: Mapping[str, PartitionSeen] = field(default_factory=dict)
     """What trusted records say of each source partition, if partitions are tracked."""
     records_by_pane: Mapping[int, int] = field(default_factory=dict)
@@ -106,6 +109,7 @@ class PaneReport(Generic[R]):
             missed=self.missed,
             max_delay_us=self.max_delay_us,
             overdue=self.overdue,
+            first_times=self.first_times,
             partitions=self.partitions,
             records_by_pane=self.records_by_pane,
             condensed=self.condensed,
@@ -131,6 +135,7 @@ class PaneReport(Generic[R]):
             missed=sum(p.missed for p in parts),
             max_delay_us=max((p.max_delay_us for p in parts), default=0),
             overdue=DelayHistogram.merge(p.overdue for p in parts),
+            first_times=FirstTimes.merge(p.first_times for p in parts),
             partitions=_seen_together(p.partitions for p in parts),
             records_by_pane=newest_panes(added(p.records_by_pane for p in parts)),
             condensed=sum(p.condensed for p in parts),

@@ -17,7 +17,7 @@ from skypane.flow.distinct.memory import known_ids_of, remembered_ids
 from skypane.flow.latency import Latencies
 from skypane.flow.measurement import StepMeasurement, first_open_pane, measure
 from skypane.flow.panes.admission import Frontier
-from skypane.flow.panes.decision import Decision, decide, decide_ending
+from skypane.flow.panes.decision import Decision, decide, decide_ending, oldest_of_first_us
 from skypane.flow.panes.held import in_doubt
 from skypane.flow.plan import StagePlan
 from skypane.flow.program import Program
@@ -77,14 +77,12 @@ class Stepped(Generic[R, S, T]):
 
 def step(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], now_us: int) -> Stepped[R, S, T]:
     """One batch of the source, cut at ``now_us``."""
-    definition, engine = flow.definition, stages.engine
+    definition, engine, held = flow.definition, stages.engine, stages.held(before.rows)
     plan = flow.tuner.plan(before.tuning, engine)
-    held = stages.held(before.rows)
-    known = known_ids_of(definition, before, stages)
-    panes, suspects = stages.panes(_frontier(flow, before, held, now_us), plan, known)
+    panes, suspects, oldest_us = _pane_stage(flow, before, stages, plan, held, now_us)
     known = known_ids_of(definition, before, stages, panes.ids)
     progress, judged = before.progress, before.judged
-    decision = decide(flow.program, flow.punctuator, progress, panes, suspects, held, judged, now_us, known)
+    decision = decide(flow.program, flow.punctuator, progress, panes, suspects, held, judged, now_us, known, oldest_us)
     stepped = _move(flow, before, stages, plan, decision, now_us)
     seen = measure(definition, decision.progress, stepped.panes, stepped.windows, now_us, engine)
     tuning = flow.tuner.learn(before.tuning, plan, seen)
@@ -117,13 +115,28 @@ def _ended(flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], ending:
     return decide_ending(flow.program, flow.punctuator, before.progress, held, ending, now_us, known)
 
 
+def _pane_stage(
+    flow: Flow[T], before: StepState[S, T], stages: Stages[R, S], plan: StagePlan, held: pa.Table | None, now_us: int
+) -> tuple[PaneReport[R], pa.Table | None, int | None]:
+    """What the tasks report, the suspects, and the oldest time that can be true, if the batch has older ones."""
+    frontier, known = _frontier(flow, before, held, now_us), known_ids_of(flow.definition, before, stages)
+    panes, suspects = stages.panes(frontier, plan, known)
+    oldest_us = oldest_of_first_us(flow.program, flow.punctuator, before.progress, panes, suspects, held, now_us)
+    if oldest_us is not None and panes.first_times.reach_before(oldest_us):
+        # Only a whole batch tells whether its oldest records are strays, and by then they are in partials.
+        panes, suspects = stages.panes(replace(frontier, oldest_us=oldest_us), plan, known)
+    return panes, suspects, oldest_us
+
+
 def _frontier(flow: Flow[T], before: StepState[S, T], held: pa.Table | None, now_us: int) -> Frontier:
     """What the tasks of the pane stage need to know."""
     guard, progress = flow.punctuator.guard, before.progress
     limit_us = guard.limit_us(progress.t_max_us, now_us)
     _, doubted = in_doubt(flow.definition, None, held)
     witnesses_us = guard.newest_of(doubted.witnesses_us(limit_us))
-    return Frontier(progress.for_workers(), guard, limit_us, witnesses_us=witnesses_us)
+    watermark_us, allowed_us = progress.punctuation_us, flow.definition.allowed_lateness_us
+    oldest_us = flow.punctuator.past.oldest_us(None if watermark_us is None else watermark_us - allowed_us)
+    return Frontier(progress.for_workers(), guard, limit_us, witnesses_us=witnesses_us, oldest_us=oldest_us)
 
 
 def _move(

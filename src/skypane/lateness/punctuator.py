@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
+from skypane.lateness.past_guard import PastGuard
 from skypane.lateness.policy import Lateness, slack_of
 from skypane.lateness.progress import Progress, Seen
 from skypane.model.ending import Ending
@@ -20,6 +21,7 @@ class Punctuator:
     guard: FutureGuard
     sources: SourcePartitions | None = None
     """Set if source partitions are tracked."""
+    past: PastGuard = field(default_factory=PastGuard)
 
     def for_panes(self, panes: Panes) -> Punctuator:
         """With everything that the windows decide about waiting filled in."""

@@ -12,7 +12,7 @@ import narwhals.stable.v2 as nw
 from skypane.local.frames import frame_of
 from skypane.model.columns import VALID_FROM, VALID_TO
 from skypane.model.errors import OptionError, SchemaError
-from skypane.tables.texts import zone_of
+from skypane.model.zones import zone_of
 
 _FRACTION = re.compile(r"\.\d{1,6}(?!\d)")
 """Of a second; Python 3.10 knows three digits or six."""

@@ -30,6 +30,7 @@ from skypane.flow.step import Flow, Stepped
 from skypane.flow.tuner import FixedPlan, Tuner
 from skypane.lateness.future_guard import FutureGuard
 from skypane.lateness.partitions import SourcePartitions
+from skypane.lateness.past_guard import PastGuard
 from skypane.lateness.policy import Lateness
 from skypane.lateness.punctuator import Punctuator
 from skypane.local.preparation import prepared
@@ -197,6 +198,7 @@ class Engine:
     """A tree that says how the work is shared; every degree that is given counts for nothing then."""
     tuner: Tuner[Any] | None = None
     """Chooses the plan of each step; ``None``: the pattern or the degree does."""
+    past: PastGuard = field(default_factory=PastGuard)
 
     stages: ClassVar[type[_Stages]] = _Stages
 
@@ -228,7 +230,7 @@ class Engine:
 
     def _flow(self, degree: int) -> Flow[Any]:
         definition = self.definition if self.pattern is None else fitted(self.definition, self.pattern)
-        return Flow.of(definition, Punctuator(self.policy, self.guard, self.sources), self._tuner(degree))
+        return Flow.of(definition, Punctuator(self.policy, self.guard, self.sources, self.past), self._tuner(degree))
 
     def _tuner(self, degree: int) -> Tuner[Any]:
         if self.tuner is not None:

@@ -24,5 +24,6 @@ def as_of_dataframe(df: DataFrame, instant: datetime) -> DataFrame:
         instant = instant.astimezone(timezone.utc) if zoned else instant.astimezone(timezone.utc).replace(tzinfo=None)
     # Without a zone Spark takes the session's, in which it shows the table.
     text = instant.isoformat(sep=" ")
-    at = F.to_timestamp(F.lit(text)) if zoned else F.to_timestamp_ntz(F.lit(text))
+    # Its type is named: what F.to_timestamp gives depends on spark.sql.timestampType.
+    at = F.to_timestamp_ltz(F.lit(text)) if zoned else F.to_timestamp_ntz(F.lit(text))
     return df.where((F.col(VALID_FROM) <= at) & (F.col(VALID_TO) > at))

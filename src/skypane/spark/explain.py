@@ -64,6 +64,7 @@ def explain(
         *_explain_distinct(definition, options),
         f"lateness      {policy.name}: {wait}",
         f"times         {guard.describe()}",
+        *([f"{'':14}{past}"] if (past := options.punctuator.past.describe()) is not None else []),
         *_explain_lateness(definition, options),
         f"pace          {_pace(definition, options)}",
         *_explain_pattern(definition, parallel),

@@ -14,14 +14,22 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from skypane.model.ddl import SchemaLike, as_schema
 from skypane.model.errors import OptionError, SchemaError
+from skypane.model.zones import arrow_zone
 
 _OWN_TYPE = b"skypane.type"
 _RECORDS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_ZONE = "spark.sql.session.timeZone"
 
 
 def session_zone(spark: SparkSession) -> str:
-    """The session's time zone, which Spark puts on every timestamp column it hands to Python."""
-    return str(spark.conf.get("spark.sql.session.timeZone"))
+    """The session's time zone, which Spark puts on every timestamp column it hands to Python, as Arrow calls it."""
+    name = str(spark.conf.get(_ZONE))
+    if (zone := arrow_zone(name)) is None:
+        raise OptionError(
+            f"{_ZONE} is {name!r}: Arrow, in which Spark hands records to Python, has no offsets with seconds. Set a "
+            f"zone or an offset in minutes, e.g. spark.conf.set({_ZONE!r}, 'UTC')."
+        )
+    return zone
 
 
 def arrow_schema(df: DataFrame) -> pa.Schema:

@@ -32,7 +32,7 @@ class Stopwatch:
         self._laps_s: dict[Part, float] = {}
 
     def lap(self, part: Part) -> None:
-        """End a part of the step and note its time."""
+        """End a part of the step, or a second go at it, and add its time."""
         now = time.perf_counter()
         self._laps_s[part] = self._laps_s.get(part, 0.0) + now - self._last
         self._last = now

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
-from functools import cache
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
+
+from skypane.model.zones import zone_of
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DAY_US: Final = 86_400_000_000
@@ -20,7 +19,6 @@ _PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _MANY_DIGITS: Final = 1e4
 _TOO_MANY_DIGITS: Final = 1e13
 """From here on two digits behind the point are no longer exact."""
-_OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
 def column_texts(column: pa.ChunkedArray) -> list[str]:
@@ -117,19 +115,6 @@ def _offset_us(micros: int, zone: tzinfo) -> int:
     offset = at.utcoffset()
     assert offset is not None
     return offset // timedelta(microseconds=1)
-
-
-@cache
-def zone_of(name: str) -> tzinfo | None:
-    """Of a name that Spark takes for a zone: a place, or an offset."""
-    if match := _OFFSET.fullmatch(name):
-        sign, hours, minutes = match.groups()
-        offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
-        return timezone(-offset if sign == "-" else offset) if offset < timedelta(days=1) else None
-    try:
-        return ZoneInfo(name)
-    except (KeyError, OSError, ValueError):  # not found, or not the name of a zone at all
-        return None
 
 
 def table_texts(table: pa.Table) -> list[Sequence[str]]:

@@ -27,3 +27,11 @@ def out_of_range(column: pa.ChunkedArray) -> BoolArray | None:
     since_epoch = times_us(pc.fill_null(column, pa.scalar(0, column.type)))
     found: BoolArray = (since_epoch < -FARTHEST_US) | (since_epoch > FARTHEST_US)
     return found
+
+
+def before_us(column: pa.ChunkedArray, time_us: int) -> BoolArray:
+    """Which times of a timestamp column are older; a null is not."""
+    nulls = column.null_count > 0
+    since_epoch = times_us(pc.fill_null(column, pa.scalar(0, column.type)) if nulls else column)
+    older: BoolArray = since_epoch < time_us
+    return older & pc.is_valid(column).to_numpy() if nulls else older

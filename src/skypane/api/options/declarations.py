@@ -171,6 +171,13 @@ OPTIONS: Final[tuple[Option, ...]] = (
         none=True,
     ),
     Option(
+        "lateness.guard.max_past",
+        Length(words=("auto",)),
+        "Quarantine a record further behind the watermark; auto: one before 1990, decades before all others.",
+        "auto",
+        none=True,
+    ),
+    Option(
         "lateness.guard.support",
         Whole(1),
         "Accept times however far ahead once so many records agree.",

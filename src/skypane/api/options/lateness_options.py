@@ -39,7 +39,7 @@ class LatenessOptions:
     def punctuator(self, window: Panes, partition: Partition | None) -> Punctuator:
         """Decides how far the watermark moves."""
         sources = None if partition is None else partition.sources()
-        return Punctuator(self.policy, self.guard.guard(window), sources).for_panes(window)
+        return Punctuator(self.policy, self.guard.guard(window), sources, self.guard.past()).for_panes(window)
 
     def harm_horizon_us(self, window: Panes, *, has_late_sink: bool) -> int:
         """How long late records are judged; by default only if a sink or the policy needs it."""

@@ -14,11 +14,12 @@ from skypane.flow.distinct.duplicate_finder import DuplicateFinder
 from skypane.flow.distinct.known_ids import KnownIds
 from skypane.lateness.delay_histogram import DelayHistogram
 from skypane.lateness.future_guard import FutureGuard
+from skypane.lateness.past_guard import PAST_REASON, FirstTimes
 from skypane.lateness.progress import Progress
 from skypane.model.columns import DELAY, HARMFUL, PANE, REASON, WATERMARK
 from skypane.model.groups import BoolArray, Int64Array
 from skypane.tables.rows import keep_rows, without_internal
-from skypane.tables.times import out_of_range, times_us
+from skypane.tables.times import before_us, out_of_range, times_us
 
 CORRUPT_REASON = "corrupt record"
 NULL_TIME_REASON = "null time"
@@ -38,6 +39,8 @@ class Frontier:
     """The newest time that can be true, by the clock; ``None`` where it does not tell."""
     witnesses_us: tuple[int, ...] = ()
     """The newest times that are held, up to the clock: they support others like them."""
+    oldest_us: int | None = None
+    """The oldest time that can be true, by the past guard; ``None`` for any."""
 
     def late_before(self, definition: Definition) -> int | None:
         """Records of panes below this number are too late to correct anything."""
@@ -59,6 +62,8 @@ class Admitted:
     quarantined: pa.Table
     duplicates: pa.Table
     seen: Overdue
+    first_times: FirstTimes
+    """Known only before the first time is believed, which is when the past guard needs it."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +99,24 @@ class Admission:
                 duplicates = without_internal(keep_rows(rows, found))
                 rows, times, panes = keep_rows(rows, ~found), times[~found], panes[~found]
         overdue = self._overdue(panes, times)
+        first_times = FirstTimes()
+        if self._frontier.progress.t_max_us is None:
+            first_times = FirstTimes.of(times, self._frontier.limit_us)
         rows = rows.append_column(PANE, pa.array(panes))
         late = rows.slice(0, 0)
         is_late = self._is_late(panes)
         if is_late.any():
             late = self._definition.after_admission(keep_rows(rows, is_late))
             rows, times = keep_rows(rows, ~is_late), times[~is_late]
-        return Admitted(rows, times, late=late, quarantined=quarantined, duplicates=duplicates, seen=overdue)
+        return Admitted(
+            accepted=rows,
+            accepted_times_us=times,
+            late=late,
+            quarantined=quarantined,
+            duplicates=duplicates,
+            seen=overdue,
+            first_times=first_times,
+        )
 
     def _is_late(self, panes: Int64Array) -> BoolArray:
         if self._late_before is None:
@@ -143,6 +159,9 @@ class Admission:
             reasons.append((np.asarray(pc.is_null(rows.column(self._definition.time)).to_numpy()), NULL_TIME_REASON))
         if (far := out_of_range(rows.column(self._definition.time))) is not None:
             reasons.append((far, TIME_RANGE_REASON))
+        if (oldest := self._frontier.oldest_us) is not None:
+            past = before_us(rows.column(self._definition.time), oldest)
+            reasons += [(past, PAST_REASON)] if past.any() else []
         reasons += [(i.mask, i.reason) for i in self._definition.query.invalid(rows) if i.mask.any()]
         usable = rows.select(self._definition.accepted_schema(rows.schema).names)
         if not reasons:

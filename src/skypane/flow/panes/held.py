@@ -10,6 +10,7 @@ import pyarrow as pa
 from skypane.flow.definition import Definition
 from skypane.flow.panes.admission import quarantine_rows
 from skypane.lateness.future_guard import CLOCK_REASON, FUTURE_REASON
+from skypane.lateness.past_guard import PAST_REASON
 from skypane.lateness.suspects import Suspects, Verdict
 from skypane.model.columns import BEHIND, OTHERS
 from skypane.model.groups import BoolArray
@@ -28,6 +29,18 @@ def in_doubt(definition: Definition, fresh: pa.Table | None, held: pa.Table | No
     others, behind = (table.column(name).to_numpy() for name in (OTHERS, BEHIND))
     times = times_us(table.column(definition.time))
     return table, Suspects(times_us=times, others=others, behind=behind, held=came_before)
+
+
+def without_past(
+    table: pa.Table | None, suspects: Suspects, oldest_us: int | None
+) -> tuple[pa.Table | None, Suspects, pa.Table | None]:
+    """The suspects from the oldest possible time on; and those before it, with the reason."""
+    past = np.zeros(len(suspects.times_us), dtype=np.bool_) if oldest_us is None else suspects.times_us < oldest_us
+    if table is None or not past.any():
+        return table, suspects, None
+    refused = keep_rows(_plain(table), past)
+    reasons = pa.array([PAST_REASON] * refused.num_rows, pa.string())
+    return keep_rows(table, ~past), suspects.only(~past), quarantine_rows(refused, reasons)
 
 
 def still_held(table: pa.Table | None, verdict: Verdict) -> pa.Table | None:

@@ -84,7 +84,15 @@ class PaneWorker:
             duplicate=admitted.duplicates.num_rows,
         )
         seen = admitted.seen
-        self._note(PaneReport(ledger=ledger, missed=seen.late, max_delay_us=seen.max_delay_us, overdue=seen.histogram))
+        self._note(
+            PaneReport(
+                ledger=ledger,
+                missed=seen.late,
+                max_delay_us=seen.max_delay_us,
+                overdue=seen.histogram,
+                first_times=admitted.first_times,
+            )
+        )
         if admitted.accepted.num_rows:
             self._pending.append(admitted.accepted)
             self._pending_times.append(admitted.accepted_times_us)

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from skypane.model.errors import OptionError
 from skypane.model.window import Window
+from skypane.tables.zones import with_place_zones
 
 Records = Any
 _TABLE = "an Arrow table"
@@ -30,7 +31,7 @@ def _arrays(table: pa.Table) -> dict[str, Any]:
 
 
 def _polars(table: pa.Table) -> Any:
-    return nw.to_native(nw.from_arrow(table, backend="polars"))
+    return nw.to_native(nw.from_arrow(with_place_zones(table), backend="polars"))
 
 
 FORMS: Final[Mapping[str, Callable[[pa.Table], Records]]] = {

@@ -30,7 +30,8 @@ def certain_range(definition: Definition, frontier: Frontier) -> CertainRange | 
     # Whatever is within max_future of a trusted time can be reached from it in one step.
     bounds = [FARTHEST_US if max_future is None else t_max + max_future, frontier.limit_us, FARTHEST_US]
     late_before = frontier.late_before(definition)
-    oldest = -FARTHEST_US if late_before is None else max(-FARTHEST_US, late_before * definition.window.pane_us)
+    open_from = None if late_before is None else late_before * definition.window.pane_us
+    oldest = max(bound for bound in (open_from, frontier.oldest_us, -FARTHEST_US) if bound is not None)
     newest = min(bound for bound in bounds if bound is not None)
     return CertainRange(oldest, newest) if oldest <= newest else None
 

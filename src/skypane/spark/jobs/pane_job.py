@@ -25,6 +25,7 @@ from skypane.spark.jobs.sending import Sending
 from skypane.spark.schemas import map_in_arrow
 from skypane.spark.store.writers import ArrowWriter, RowWriter, Written
 from skypane.tables.memory import keep_memory
+from skypane.tables.zones import with_arrow_zones
 
 _REPORT = "task int, report string"
 
@@ -59,7 +60,7 @@ class PaneJob:
             keep_duplicates=self.duplicates is not None,
         )
         for batch in batches:
-            self._feed(worker, pa.Table.from_batches([batch]))
+            self._feed(worker, with_arrow_zones(pa.Table.from_batches([batch])))
         report = worker.finish()
         scratch = ArrowWriter(self.scratch)
         files = report.with_rows(

@@ -6,7 +6,7 @@ import json
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-from pyspark.sql.types import NumericType, TimestampNTZType
+from pyspark.sql.types import NumericType, TimestampNTZType, TimestampType
 
 from skypane.flow.definition import Definition
 from skypane.flow.plan import Routing
@@ -66,7 +66,7 @@ def pane_of(df: DataFrame, definition: Definition) -> Column:
         # Read as UTC, in which panes are cut, whatever the zone of the session. Spark fails on times that another zone
         # cannot express; plans do not contain them.
         known = time.between(F.expr("timestamp_ntz'0001-01-02'"), F.expr("timestamp_ntz'9999-12-30'"))
-        time = F.when(known, F.from_utc_timestamp(time.cast("timestamp"), F.current_timezone()))
+        time = F.when(known, F.from_utc_timestamp(time.cast(TimestampType()), F.current_timezone()))
     us, pane_us = F.unix_micros(time), F.lit(definition.window.pane_us)
     # Spark's division of whole numbers rounds towards zero; panes before 1970 end at smaller numbers.
     return F.call_function("div", us, pane_us) - F.when(us % pane_us < 0, 1).otherwise(0)
