@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 import skypane as sp
 from skypane.api.options.run_options import RunOptions
+from skypane.api.stream import describe_stream
 from skypane.flow.distinct.distinct import Distinct
 from skypane.model.errors import OptionError
 
-NO_RECORDS = cast("Any", None)
-
 
 def stream(**options: Any) -> Any:
-    return sp.stream(NO_RECORDS, time="ts", **options)
+    return describe_stream(time="ts", **options)
 
 
 def test_an_id_is_one_column_or_several() -> None:

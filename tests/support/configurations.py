@@ -13,6 +13,7 @@ from skypane.api.continuous_query import ContinuousQuery
 from skypane.api.options.declarations import options_of
 from skypane.api.options.parallel_options import parallel_arguments
 from skypane.api.options.run_options import RunOptions
+from skypane.api.stream import describe_stream
 from skypane.flow.plan import OWNERSHIPS, PARTITIONINGS, WINDOW_SCHEDULINGS
 from skypane.flow.windows.emit.names import EMISSIONS
 from skypane.flow.windows.slide.choice import SLIDES
@@ -91,7 +92,8 @@ class Configuration:
     def build(self, df: Any) -> ContinuousQuery:
         """The query; the records may be anything until it is started."""
         partition = None if self.partition is None else sp.Partition(self.partition, **_of("partition", self.lateness))
-        stream: Any = sp.stream(df, time="ts", key=list(self.keys) or None, partition=partition, **self.distinct)
+        described = describe_stream(time="ts", key=list(self.keys) or None, partition=partition, **self.distinct)
+        stream: Any = described if df is None else described.over(df)
         if len(self.window) == 3:
             windowed = stream.window_rows(*self.window[:2], ttl=self.window[2])
         elif self.window == LIVE:

@@ -76,7 +76,12 @@ class ContinuousQuery(SparkHabits):
             ``"auto"``: ten windows if there is a ``late`` sink or the policy needs it, else not at all.
         guard: ``sp.TimeGuard(...)``: which record times to believe.
         """
-        return replace(self, lateness_options=LatenessOptions(as_policy(policy), allowed, harm_horizon, guard))
+        return replace(
+            self,
+            lateness_options=LatenessOptions(
+                policy=as_policy(policy), allowed=allowed, harm_horizon=harm_horizon, guard=guard
+            ),
+        )
 
     @refuses_unknown
     def parallel(

@@ -27,7 +27,7 @@ class LatenessOptions:
     guard: TimeGuard = TimeGuard()
 
     def __post_init__(self) -> None:
-        check("lateness", {"policy": self.policy, "allowed": self.allowed, "harm_horizon": self.harm_horizon})
+        check("lateness", {name: value for name, value in vars(self).items() if name != "guard"})
         if not isinstance(self.guard, TimeGuard):
             raise OptionError(f"guard={self.guard!r} must be an sp.TimeGuard, e.g. sp.TimeGuard(max_future='1 hour').")
 
