@@ -203,6 +203,7 @@ def _any(rng: random.Random, wanted: Mapping[str, Any]) -> Configuration:
         parallel |= {"sliding": "auto", "processing": "out_of_order"}
     # By what was chosen so far: one more draw would make other worlds of all seeds.
     parallel["ownership"] = random.Random(repr(chosen)).choice(OWNERSHIPS)
+    lateness["max_past"] = random.Random(f"past {chosen!r}").choice(["auto", "1 minute", None])
     if chosen["query"] == "apply" and "failed" not in chosen["outputs"]:
         chosen["outputs"] = (*chosen["outputs"], "failed")
     return Configuration(**_distinct(chosen))
@@ -212,9 +213,9 @@ def _distinct(chosen: dict[str, Any]) -> dict[str, Any]:
     """Where no strategy decides which task gets a record, often with duplicates; nor does this draw from the seed."""
     rng, parallel = random.Random(f"distinct {chosen!r}"), chosen["parallel"]
     routes = parallel["pattern"] != "auto" or parallel.get("splitting", "combine") != "combine"
-    if "distinct" in chosen or routes or rng.random() < 0.5:
+    if "distinct" in chosen or routes or rng.random() < 0.25:
         return chosen
     columns = rng.choice([["zone"], ["city", "zone"], ["a"], ["b", "city"]])
     distinct = {"distinct_by": columns, "within": rng.choice(["0 seconds", "500 milliseconds", "3 seconds"])}
-    outputs = (*chosen["outputs"], *(["duplicates"] if rng.random() < 0.6 else []))
+    outputs = (*chosen["outputs"], *(["duplicates"] if rng.random() < 0.9 else []))
     return {**chosen, "distinct": distinct, "outputs": outputs}
