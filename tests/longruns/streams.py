@@ -95,17 +95,9 @@ def stream_of(seed: int) -> Stream:
     """The stream of a seed: of ten, one has large batches, one has many, one is live."""
     rng = random.Random(f"stream {seed}")
     large = seed % 10 == 9
-    wanted: dict[str, Any] = {"query": "aggregate", "outputs": (), "partition": None} if large else {}
-    wanted |= {"window": LIVE} if seed % 10 == 7 else {}
-    found = random_configuration(rng, **wanted)
+    found = _pre_aggregated(rng) if large else random_configuration(rng, **({"window": LIVE} if seed % 10 == 7 else {}))
     # How long processes were away must not decide an answer.
     lateness = {**found.lateness, "timeout": "1000 days"}
-    if large:
-        lateness["max_future"] = "auto"
-        parallel = {**found.parallel, "splitting": "combine", "processing": "out_of_order", "inline_rows": 100_000}
-        window = rng.choice([("1 second", None), ("8 seconds", "500 milliseconds")])
-        emit = rng.choice(["full", "changes"])
-        found = replace(found, parallel={**parallel, "pattern": "auto"}, window=window, emit=emit)
     configuration = replace(found, lateness=lateness)
     kinds = ["parquet"] * 3 if rng.random() < 0.4 else rng.choices(SINK_KINDS, k=3)
     sinks = {"results": kinds[0]}
@@ -115,6 +107,16 @@ def stream_of(seed: int) -> Stream:
     calm = 40 if seed % 10 == 4 else 0
     files = 4 if large else 56 if calm else rng.choice([8, 14, 20])
     return Stream(seed, configuration, sinks, files, calm, large)
+
+
+def _pre_aggregated(rng: random.Random) -> Configuration:
+    """A query that Spark can pre-aggregate, and with large batches will."""
+    while True:
+        window = rng.choice([("1 second", None), ("8 seconds", "500 milliseconds")])
+        found = random_configuration(rng, query="aggregate", window=window, partition=None, outputs=())
+        parallel = {"pattern": "auto", "splitting": "combine", "processing": "out_of_order"}
+        if parallel.items() <= found.parallel.items() and found.lateness["max_future"] == "auto":
+            return found
 
 
 def _large_batch(seed: int, number: int) -> pa.Table:
