@@ -44,7 +44,8 @@ def carry_out(spark: SparkSession, orders: dict[str, Any]) -> dict[str, Any]:
     running = query.start(sink=results, checkpoint=out / "checkpoint", **sinks, **orders["options"])
     running.await_termination()
     metrics = running.metrics()
-    return {"ledger": metrics.ledger.to_json(), "windows": metrics.windows}
+    said = {"ledger": metrics.ledger.to_json(), "windows": metrics.windows}
+    return said | ({"condensed": sum(step.condensed for step in metrics.recent)} if orders.get("measure") else {})
 
 
 def sink(kind: str, path: Path) -> Sink:

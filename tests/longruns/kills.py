@@ -77,7 +77,10 @@ class _Run:
         made = cuts(self._out)
         orders = self._orders(source=stream.source(self._folder, made), parallel={"inline_rows": 100_000})
         plain = self._folder / "undisturbed"
-        wanted = self._host.run({**orders, "output": str(plain)})
+        wanted = self._host.run({**orders, "output": str(plain), "measure": True})
+        condensed = wanted.pop("condensed")
+        assert condensed or not stream.large, "Spark pre-aggregates no batch: they are large for nothing"
+        self.seen["pre-aggregated"] += condensed > 0
         assert len(cuts(plain)) == len(made), "an undisturbed run has the same batches"
         assert said == wanted, f"{said}, not {wanted}"
         found, right = (ended_together(contents(place, stream.sinks), len(made)) for place in (self._out, plain))

@@ -82,6 +82,8 @@ class Configuration:
     policy_settings: dict[str, Any] = field(default_factory=dict)
     distinct: dict[str, Any] = field(default_factory=dict)
     """The id of a record, if duplicates are found, and within which span."""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """Of the query, instead of those of :data:`QUERIES`."""
 
     def __post_init__(self) -> None:
         taken = {"lateness": ("lateness", "lateness.guard", "partition"), "parallel": ("parallel", "parallel.tuning")}
@@ -100,7 +102,7 @@ class Configuration:
             windowed = stream.live(LIVE[0].removeprefix("live "))
         else:
             windowed = stream.window(*self.window)
-        asked: ContinuousQuery = getattr(windowed, self.query)(**QUERIES[self.query])
+        asked: ContinuousQuery = getattr(windowed, self.query)(**{**QUERIES[self.query], **self.arguments})
         policy = as_policy(self.policy, **{**_POLICIES[self.policy], **self.policy_settings})
         guard = sp.TimeGuard(**_of("lateness.guard", self.lateness))
         tuning = sp.Tuning(**_of("parallel.tuning", self.parallel))
