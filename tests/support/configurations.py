@@ -210,9 +210,9 @@ def _distinct(chosen: dict[str, Any]) -> dict[str, Any]:
     """Where no strategy decides which task gets a record, often with duplicates; nor does this draw from the seed."""
     rng, parallel = random.Random(f"distinct {chosen!r}"), chosen["parallel"]
     routes = parallel["pattern"] != "auto" or parallel.get("splitting", "combine") != "combine"
-    if "distinct" in chosen or routes or rng.random() < 0.5:
+    if "distinct" in chosen or routes or rng.random() < 0.3:
         return chosen
     columns = rng.choice([["zone"], ["city", "zone"], ["a"], ["b", "city"]])
     distinct = {"distinct_by": columns, "within": rng.choice(["0 seconds", "500 milliseconds", "3 seconds"])}
-    outputs = (*chosen["outputs"], *(["duplicates"] if rng.random() < 0.6 else []))
+    outputs = (*chosen["outputs"], *(["duplicates"] if rng.random() < 0.8 else []))
     return {**chosen, "distinct": distinct, "outputs": outputs}
